@@ -139,10 +139,7 @@ impl ArgType {
     /// ```
     #[must_use]
     pub fn from_c(type_spelling: &str) -> Option<Self> {
-        if let Some((_, ty)) = COMMON
-            .iter()
-            .find(|(spelling, _)| *spelling == type_spelling)
-        {
+        if let Some((_, ty)) = COMMON.iter().find(|(spelling, _)| *spelling == type_spelling) {
             return Some(*ty);
         }
         if refused_word(type_spelling).is_some() {
@@ -208,9 +205,7 @@ pub(super) fn refused_word(type_spelling: &str) -> Option<Cow<'_, str>> {
 
 /// Returns whether some word of a type is one that older declarations are known to use.
 pub(super) fn is_known_foreign(type_spelling: &str) -> bool {
-    type_spelling
-        .split_whitespace()
-        .any(|word| foreign(word).is_some())
+    type_spelling.split_whitespace().any(|word| foreign(word).is_some())
 }
 
 /// The test of scripts/tracetool/backend/simple.py, which makes the layout: the beginning, and exactly one `*`.
@@ -223,10 +218,7 @@ fn is_string(type_spelling: &str) -> bool {
 }
 
 fn foreign(word: &str) -> Option<ArgType> {
-    FOREIGN
-        .iter()
-        .find(|(name, _)| *name == word)
-        .map(|(_, ty)| *ty)
+    FOREIGN.iter().find(|(name, _)| *name == word).map(|(_, ty)| *ty)
 }
 
 fn number(type_spelling: &str) -> ArgType {
@@ -242,11 +234,7 @@ fn number(type_spelling: &str) -> ArgType {
         }
     }
     let integer = |width| {
-        if unsigned {
-            Unsigned(width)
-        } else {
-            Signed(width)
-        }
+        if unsigned { Unsigned(width) } else { Signed(width) }
     };
     match base {
         None => integer(match longs {

@@ -82,10 +82,7 @@ impl fmt::Display for WithSource<'_> {
         writeln!(f, "{}:{}", self.file_name, self.diagnostic)?;
         let start = span.start.min(self.source.len());
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        let line_start = self.source[..start]
-            .iter()
-            .rposition(is_end)
-            .map_or(0, |end| end + 1);
+        let line_start = self.source[..start].iter().rposition(is_end).map_or(0, |end| end + 1);
         let line_end = self.source[start..]
             .iter()
             .position(is_end)
@@ -96,10 +93,7 @@ impl fmt::Display for WithSource<'_> {
         let cut = before.len().saturating_sub(SHOWN_LINE / 2);
         let lead = if cut > 0 { "..." } else { "" };
         let shown = &before[cut..];
-        let place = plain(&self.source[start..place_end])
-            .take(SHOWN_LINE)
-            .count()
-            .max(1);
+        let place = plain(&self.source[start..place_end]).take(SHOWN_LINE).count().max(1);
         let mut after: String = plain(&self.source[start..line_end])
             .take(SHOWN_LINE - shown.len())
             .collect();
@@ -110,15 +104,9 @@ impl fmt::Display for WithSource<'_> {
             after.push_str("...");
         }
         let marks = "^".repeat(place.min(SHOWN_LINE - shown.len()));
-        writeln!(
-            f,
-            "  {lead}{}{}",
-            shown.iter().collect::<String>(),
-            after.trim_end()
-        )?;
+        writeln!(f, "  {lead}{}{}", shown.iter().collect::<String>(), after.trim_end())?;
         write!(f, "  {}{marks}", " ".repeat(lead.len() + shown.len()))?;
-        help.as_ref()
-            .map_or(Ok(()), |help| write!(f, "\nhelp: {help}"))
+        help.as_ref().map_or(Ok(()), |help| write!(f, "\nhelp: {help}"))
     }
 }
 
@@ -227,12 +215,7 @@ mod tests {
         let source = "first\nñ\tab cde fgh\nlast".as_bytes();
         assert_eq!(
             diagnostic(12..15).with_source("f", source).to_string(),
-            concat!(
-                "f:2:5: odd word\n",
-                "  ñ ab cde fgh\n",
-                "       ^^^\n",
-                "help: drop it"
-            )
+            concat!("f:2:5: odd word\n", "  ñ ab cde fgh\n", "       ^^^\n", "help: drop it")
         );
     }
 
@@ -242,10 +225,7 @@ mod tests {
         source[500] = b'!';
         let text = diagnostic(500..501).with_source("f", &source).to_string();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(
-            lines[1],
-            format!("  ...{}!{}...", "x".repeat(60), "x".repeat(59))
-        );
+        assert_eq!(lines[1], format!("  ...{}!{}...", "x".repeat(60), "x".repeat(59)));
         assert_eq!(lines[2], format!("     {}^", " ".repeat(60)));
     }
 
@@ -253,12 +233,7 @@ mod tests {
     fn a_place_outside_the_source_is_no_harm() {
         assert_eq!(
             diagnostic(70..90).with_source("f", b"short").to_string(),
-            concat!(
-                "f:2:5: odd word\n",
-                "  short\n",
-                "       ^\n",
-                "help: drop it"
-            )
+            concat!("f:2:5: odd word\n", "  short\n", "       ^\n", "help: drop it")
         );
         assert_eq!(
             diagnostic(0..9).with_source("f", b"").to_string(),
@@ -268,9 +243,7 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
-        let text = diagnostic(0..1)
-            .with_source("f", b"\x1b[31m\xff")
-            .to_string();
+        let text = diagnostic(0..1).with_source("f", b"\x1b[31m\xff").to_string();
         assert_eq!(text.lines().nth(1), Some("  \u{fffd}[31m\u{fffd}"));
         assert_eq!(shown("a\u{7}b"), "a\u{fffd}b");
         assert_eq!(shown(&"y".repeat(61)), format!("{}...", "y".repeat(60)));

@@ -17,10 +17,7 @@ impl Expanded {
     /// Maps a range of `bytes` back to the source.
     pub(super) fn source_span(&self, range: Range<usize>) -> Range<usize> {
         let end_of_text = self.origins.last().map_or(0, |origin| origin.1);
-        let start = self
-            .origins
-            .get(range.start)
-            .map_or(end_of_text, |origin| origin.0);
+        let start = self.origins.get(range.start).map_or(end_of_text, |origin| origin.0);
         let end = if range.is_empty() {
             start
         } else {
@@ -55,10 +52,7 @@ pub(super) fn expand(source: &str) -> Result<Expanded, FormatError> {
                 }
             }
             TokenKind::Unterminated => {
-                return Err(FormatError::new(
-                    FormatErrorKind::UnterminatedString,
-                    token.span,
-                ));
+                return Err(FormatError::new(FormatErrorKind::UnterminatedString, token.span));
             }
             TokenKind::Comma | TokenKind::Other => {
                 let kind = FormatErrorKind::UnexpectedText(super::diagnostic::shown(text));
@@ -107,9 +101,7 @@ fn digits(body: &[u8], start: usize, radix: u32, most: usize) -> (u8, usize) {
     let mut number = 0_u32;
     let mut position = start;
     while position - start < most
-        && let Some(digit) = body
-            .get(position)
-            .and_then(|byte| char::from(*byte).to_digit(radix))
+        && let Some(digit) = body.get(position).and_then(|byte| char::from(*byte).to_digit(radix))
     {
         number = (number * radix + digit) & 0xff;
         position += 1;
@@ -140,9 +132,7 @@ fn macro_text(name: &str) -> Option<[&str; 2]> {
         }
     }
     match name {
-        "TARGET_FMT_plx" | "HWADDR_FMT_plx" | "TARGET_FMT_lx" | "TARGET_ABI_FMT_lx" => {
-            Some(["%016", "lx"])
-        }
+        "TARGET_FMT_plx" | "HWADDR_FMT_plx" | "TARGET_FMT_lx" | "TARGET_ABI_FMT_lx" => Some(["%016", "lx"]),
         "TARGET_FMT_ld" | "TARGET_ABI_FMT_ld" => Some(["%", "ld"]),
         "TARGET_FMT_lu" | "TARGET_ABI_FMT_lu" => Some(["%", "lu"]),
         "RAM_ADDR_FMT" | "DMA_ADDR_FMT" => Some(["%", "lx"]),

@@ -50,9 +50,7 @@ impl Iterator for Tokens<'_> {
                 let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
                 (
                     TokenKind::Macro,
-                    rest.bytes()
-                        .position(|byte| !is_part(byte))
-                        .unwrap_or(rest.len()),
+                    rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len()),
                 )
             }
             _ => (TokenKind::Other, first.len_utf8()),
@@ -85,9 +83,7 @@ mod tests {
     #[test]
     fn literals_macros_and_commas_are_told_apart() {
         let text = r#""a=%"PRIx64 " \"q\"", "b" #"#;
-        let tokens: Vec<_> = Tokens::new(text)
-            .map(|token| (token.kind, &text[token.span]))
-            .collect();
+        let tokens: Vec<_> = Tokens::new(text).map(|token| (token.kind, &text[token.span])).collect();
         assert_eq!(
             tokens,
             [

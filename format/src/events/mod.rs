@@ -8,10 +8,12 @@
 //! language is tracetool's (part of QEMU's build), which describes it nowhere; what is known is in docs/FORMAT.md. It is not
 //! C: how a type is spelled decides how an argument is recorded, so spellings are kept as they are.
 
+mod agreement;
 mod ctype;
 mod decl;
 mod diagnostic;
 mod expand;
+mod fault;
 mod lexer;
 mod nearest;
 mod parser;

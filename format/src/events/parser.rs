@@ -10,11 +10,14 @@ use std::ops::Range;
 
 use super::ctype::{ALLOWED_TYPES, intern, is_known_foreign, refused_word};
 use super::decl::{ArgDecl, EventDecl, FormatSource, Properties, TcgHalf};
-use super::diagnostic::{Diagnostic, Diagnostics, Severity, shown};
+use super::diagnostic::{Diagnostics, Severity, shown};
+use super::fault::{
+    COMMENT_HELP, Fault, Line, comment, did_you_mean, forbidden_text, is_identifier, is_word, missing_close,
+    missing_open, odd_character, text_of,
+};
 use super::lexer::{TokenKind, Tokens};
 use super::nearest::nearest;
-use super::printf::{Format, Mismatch};
-use super::{ArgType, Width, is_blank};
+use super::{ArgType, agreement, is_blank};
 
 /// The most arguments today's tracetool accepts (since 2.10; a limit of LTTng's macros).
 const MOST_ARGS: usize = 10;
@@ -71,9 +74,7 @@ pub fn parse(source: &[u8], mode: Mode) -> Parsed {
     let mut number = 0_u32;
     while start < source.len() {
         number = number.saturating_add(1);
-        let length = source[start..]
-            .iter()
-            .position(|byte| matches!(byte, b'\n' | b'\r'));
+        let length = source[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         let end = length.map_or(source.len(), |length| start + length);
         let line = Line {
             raw: &source[start..end],
@@ -82,80 +83,9 @@ pub fn parse(source: &[u8], mode: Mode) -> Parsed {
             number,
         };
         parser.line(&line, end < source.len());
-        start = end
-            + if source[end..].starts_with(b"\r\n") {
-                2
-            } else {
-                1
-            };
+        start = end + if source[end..].starts_with(b"\r\n") { 2 } else { 1 };
     }
     parser.parsed
-}
-
-/// A line as text in which every byte stands at its old place: bytes that are not UTF-8 become a control character, which
-/// no name may contain.
-fn text_of(raw: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(raw) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::with_capacity(raw.len());
-    for chunk in raw.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| '\u{1a}'));
-    }
-    Cow::Owned(text)
-}
-
-struct Line<'s> {
-    raw: &'s [u8],
-    text: Cow<'s, str>,
-    /// Where the line starts in the source.
-    start: usize,
-    number: u32,
-}
-
-impl Line<'_> {
-    fn diagnostic(&self, severity: Severity, fault: Fault) -> Diagnostic {
-        let Fault {
-            span,
-            message,
-            help,
-        } = fault;
-        let column = self.text[..span.start].chars().count().saturating_add(1);
-        Diagnostic {
-            severity,
-            line: self.number,
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            span: self.in_source(&span),
-            message,
-            help,
-        }
-    }
-
-    fn in_source(&self, span: &Range<usize>) -> Range<usize> {
-        self.start + span.start..self.start + span.end
-    }
-
-    fn owned(&self, span: Range<usize>) -> String {
-        String::from_utf8_lossy(&self.raw[span]).into_owned()
-    }
-}
-
-/// What is wrong with a line; the span is within the line.
-struct Fault {
-    span: Range<usize>,
-    message: String,
-    help: Option<String>,
-}
-
-impl Fault {
-    fn new(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            help: Some(help.into()),
-        }
-    }
 }
 
 struct Parser {
@@ -186,9 +116,9 @@ impl Parser {
     }
 
     fn warn(&mut self, line: &Line<'_>, make: impl FnOnce() -> Fault) {
-        self.parsed.diagnostics.push(Severity::Warning, || {
-            line.diagnostic(Severity::Warning, make())
-        });
+        self.parsed
+            .diagnostics
+            .push(Severity::Warning, || line.diagnostic(Severity::Warning, make()));
     }
 
     /// An error for today's tracetool, a warning otherwise.
@@ -231,11 +161,7 @@ impl Parser {
         if head.tcg {
             let first = formats.first().cloned();
             let second = formats.get(1).cloned().or_else(|| first.clone());
-            let host_args = args
-                .iter()
-                .filter(|arg| !is_tcg(&arg.c_type))
-                .cloned()
-                .collect();
+            let host_args = args.iter().filter(|arg| !is_tcg(&arg.c_type)).cloned().collect();
             self.take(
                 line,
                 format!("{name}_trans"),
@@ -262,10 +188,7 @@ impl Parser {
     /// Reads what stands before the `(`: properties and the name.
     fn head(&mut self, line: &Line<'_>, open: usize) -> Result<(Head, Range<usize>), Fault> {
         let text = &line.text[..open];
-        if let Some((position, odd)) = text
-            .char_indices()
-            .find(|(_, c)| !is_word(*c) && !is_blank(*c))
-        {
+        if let Some((position, odd)) = text.char_indices().find(|(_, c)| !is_word(*c) && !is_blank(*c)) {
             return Err(match odd {
                 '"' => missing_open(&line.text),
                 _ => odd_character(position, odd),
@@ -281,19 +204,14 @@ impl Parser {
         }
         if trimmed.len() < open {
             let message = "blank between the event name and '('";
-            self.refuse(line, || {
-                Fault::new(trimmed.len()..open, message, "remove the blank")
-            })?;
+            self.refuse(line, || Fault::new(trimmed.len()..open, message, "remove the blank"))?;
         }
         let name_start = trimmed
             .rfind(is_blank)
             .map_or(0, |blank| blank + char_length(trimmed, blank));
         let before = &text[..name_start];
         // In tracetool's expression the properties take at least one character and a blank: a lone blank is neither.
-        if self.mode == Mode::Strict
-            && before.trim_matches(is_blank).is_empty()
-            && before.chars().count() == 1
-        {
+        if self.mode == Mode::Strict && before.trim_matches(is_blank).is_empty() && before.chars().count() == 1 {
             return Err(Fault::new(
                 0..name_start,
                 "single blank before the event name",
@@ -323,13 +241,7 @@ impl Parser {
         Ok((head, name_start..trimmed.len()))
     }
 
-    fn property(
-        &mut self,
-        line: &Line<'_>,
-        word: &str,
-        span: Range<usize>,
-        head: &mut Head,
-    ) -> Result<(), Fault> {
+    fn property(&mut self, line: &Line<'_>, word: &str, span: Range<usize>, head: &mut Head) -> Result<(), Fault> {
         let removed = |release: &str, help: &str| {
             Fault::new(
                 span.clone(),
@@ -350,10 +262,8 @@ impl Parser {
                 } else {
                     &["disable", "vcpu", "tcg"]
                 };
-                let help = nearest(word, known.iter().copied()).map_or_else(
-                    || "the known property is 'disable'".to_owned(),
-                    did_you_mean,
-                );
+                let help = nearest(word, known.iter().copied())
+                    .map_or_else(|| "the known property is 'disable'".to_owned(), did_you_mean);
                 let message = format!("unknown property '{}'", shown(word));
                 self.refuse(line, || Fault::new(span, message, help))?;
             }
@@ -368,11 +278,7 @@ impl Parser {
         }
         if text.trim_matches(is_blank).is_empty() {
             let help = "write (void) for an event without arguments";
-            return Err(Fault::new(
-                list.start - 1..list.end + 1,
-                "empty argument list",
-                help,
-            ));
+            return Err(Fault::new(list.start - 1..list.end + 1, "empty argument list", help));
         }
         let mut args = Vec::with_capacity(text.bytes().filter(|byte| *byte == b',').count() + 1);
         let mut start = list.start;
@@ -403,10 +309,7 @@ impl Parser {
         let text = &line.text[span.clone()];
         let (type_end, name_start) = if let Some(star) = text.rfind('*') {
             let after = &text[star + 1..];
-            (
-                star + 1,
-                text.len() - after.trim_start_matches(is_blank).len(),
-            )
+            (star + 1, text.len() - after.trim_start_matches(is_blank).len())
         } else if let Some(blank) = text.rfind(is_blank) {
             (
                 text[..blank].trim_end_matches(is_blank).len(),
@@ -438,20 +341,13 @@ impl Parser {
     }
 
     /// Judges a type that is not on tracetool's list: an old one passes, unless it looks like a slip.
-    fn foreign_type(
-        &mut self,
-        line: &Line<'_>,
-        spelling: &str,
-        span: Range<usize>,
-    ) -> Result<(), Fault> {
+    fn foreign_type(&mut self, line: &Line<'_>, spelling: &str, span: Range<usize>) -> Result<(), Fault> {
         let word = refused_word(spelling).unwrap_or_default();
         let meant = nearest(&word, ALLOWED_TYPES);
         if self.mode == Mode::Strict {
             let help = match meant {
                 Some(meant) => did_you_mean(meant),
-                None if word.contains(is_blank) => {
-                    "part the words of a type by single blanks, not by tabs".to_owned()
-                }
+                None if word.contains(is_blank) => "part the words of a type by single blanks, not by tabs".to_owned(),
                 None if spelling.contains('*') => "declare it as 'void *'".to_owned(),
                 None => "use a standard C type or one of fixed size such as 'uint64_t'".to_owned(),
             };
@@ -496,33 +392,20 @@ impl Parser {
             if is_repeated {
                 self.warn(line, || {
                     let message = format!("second argument named '{}'", shown(name));
-                    Fault::new(
-                        arg.span.clone(),
-                        message,
-                        "give each argument a name of its own",
-                    )
+                    Fault::new(arg.span.clone(), message, "give each argument a name of its own")
                 });
             }
             if !is_identifier(name) {
                 self.warn(line, || {
                     let message = format!("argument name '{}' is no C identifier", shown(name));
-                    Fault::new(
-                        arg.span.clone(),
-                        message,
-                        "use letters, digits and '_', a letter first",
-                    )
+                    Fault::new(arg.span.clone(), message, "use letters, digits and '_', a letter first")
                 });
             }
         }
     }
 
     /// Finds the formats after the arguments: at most one, two for `tcg`.
-    fn formats(
-        &mut self,
-        line: &Line<'_>,
-        after: usize,
-        is_tcg: bool,
-    ) -> Result<Vec<Range<usize>>, Fault> {
+    fn formats(&mut self, line: &Line<'_>, after: usize, is_tcg: bool) -> Result<Vec<Range<usize>>, Fault> {
         let text = &*line.text;
         let start = text.len() - text[after..].trim_start_matches(is_blank).len();
         let mut formats: Vec<Range<usize>> = Vec::new();
@@ -534,10 +417,7 @@ impl Parser {
             self.warn(line, || match comment(&text[start..]) {
                 true => Fault::new(span, "comment after a declaration", COMMENT_HELP),
                 false => {
-                    let message = format!(
-                        "'{}' after the arguments is no format",
-                        shown(&text[span.clone()])
-                    );
+                    let message = format!("'{}' after the arguments is no format", shown(&text[span.clone()]));
                     Fault::new(
                         span,
                         message,
@@ -557,11 +437,7 @@ impl Parser {
             let is_format = match token.kind {
                 TokenKind::Literal | TokenKind::Unterminated => true,
                 TokenKind::Macro => !begins_format,
-                TokenKind::Comma
-                    if tokens
-                        .peek()
-                        .is_some_and(|next| next.kind == TokenKind::Literal) =>
-                {
+                TokenKind::Comma if tokens.peek().is_some_and(|next| next.kind == TokenKind::Literal) => {
                     begins_format = true;
                     continue;
                 }
@@ -573,13 +449,8 @@ impl Parser {
                     match comment(&text[span.start..]) {
                         true => Fault::new(span, "comment after a format", COMMENT_HELP),
                         false => {
-                            let message =
-                                format!("'{}' is no part of a format", shown(&text[span.clone()]));
-                            Fault::new(
-                                span,
-                                message,
-                                "remove it; tracetool takes it as part of the format",
-                            )
+                            let message = format!("'{}' is no part of a format", shown(&text[span.clone()]));
+                            Fault::new(span, message, "remove it; tracetool takes it as part of the format")
                         }
                     }
                 });
@@ -594,9 +465,7 @@ impl Parser {
         let most = if is_tcg { 2 } else { 1 };
         if let Some(surplus) = formats.get(most) {
             let help = "an event has one format; only 'tcg' events of old had two";
-            self.refuse(line, || {
-                Fault::new(surplus.clone(), "one format too many", help)
-            })?;
+            self.refuse(line, || Fault::new(surplus.clone(), "one format too many", help))?;
         }
         Ok(formats)
     }
@@ -612,7 +481,7 @@ impl Parser {
         format: Option<Range<usize>>,
     ) {
         if let Some(format) = &format {
-            self.check_format(line, &args, format);
+            agreement::check(&line.text, &args, format, |fault| self.warn(line, || fault));
         }
         let mut format = format.map(|span| FormatSource {
             text: line.owned(span.clone()),
@@ -650,71 +519,6 @@ impl Parser {
             file: 0,
         });
     }
-
-    /// Warns of a format that does not compile or does not agree with the arguments.
-    fn check_format(&mut self, line: &Line<'_>, args: &[ArgDecl], span: &Range<usize>) {
-        let source = &line.text[span.clone()];
-        let in_line = |within: Range<usize>| span.start + within.start..span.start + within.end;
-        let format = match Format::compile(source) {
-            Ok(format) => format,
-            Err(error) => {
-                self.warn(line, || Fault {
-                    span: in_line(error.span()),
-                    message: error.to_string(),
-                    help: None,
-                });
-                return;
-            }
-        };
-        let types = args.iter().map(|arg| match arg.ty {
-            ArgType::Signed(_) | ArgType::Unsigned(_) if ArgType::from_c(&arg.c_type).is_none() => {
-                None
-            }
-            ty => Some(ty),
-        });
-        for mismatch in format.mismatches(types) {
-            self.warn(line, || match mismatch {
-                Mismatch::MissingArgument(index) => {
-                    let within = format.conversions()[index].span.clone();
-                    let message = format!(
-                        "no argument for conversion '{}'",
-                        shown(&source[within.clone()])
-                    );
-                    Fault::new(
-                        in_line(within),
-                        message,
-                        format!("the event has {} arguments", args.len()),
-                    )
-                }
-                Mismatch::SurplusArgument(index) => {
-                    let message = format!(
-                        "argument '{}' is not in the format",
-                        shown(&args[index].name)
-                    );
-                    Fault::new(
-                        args[index].span.clone(),
-                        message,
-                        format!("add {}", conversion_for(&args[index])),
-                    )
-                }
-                Mismatch::Type(index) => {
-                    let within = format.conversions()[index].span.clone();
-                    let arg = &args[index];
-                    let message = format!(
-                        "conversion '{}' does not fit argument '{}' of type '{}'",
-                        shown(&source[within.clone()]),
-                        shown(&arg.name),
-                        shown(&arg.c_type)
-                    );
-                    Fault::new(
-                        in_line(within),
-                        message,
-                        format!("use {}", conversion_for(arg)),
-                    )
-                }
-            });
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -722,30 +526,6 @@ struct Head {
     disabled: bool,
     vcpu: bool,
     tcg: bool,
-}
-
-const COMMENT_HELP: &str = "put the comment on a line of its own";
-
-fn comment(text: &str) -> bool {
-    text.starts_with('#') || text.starts_with("//") || text.starts_with("/*")
-}
-
-fn did_you_mean(word: &str) -> String {
-    format!("did you mean '{word}'?")
-}
-
-/// A character of a name, as Python's `\w`.
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-fn is_identifier(name: &str) -> bool {
-    name.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name
-            .bytes()
-            .next()
-            .is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 fn char_length(text: &str, position: usize) -> usize {
@@ -767,87 +547,4 @@ fn with_host_type(mut arg: ArgDecl) -> ArgDecl {
         arg.ty = ArgType::from_c_lenient(&arg.c_type);
     }
     arg
-}
-
-/// The usual conversion for an argument.
-fn conversion_for(arg: &ArgDecl) -> String {
-    use Width::{Host, W64};
-    let text = match arg.ty {
-        ArgType::String => "'%s'",
-        ArgType::Pointer => "'%p'",
-        ArgType::Signed(W64) => "'%\"PRId64\"'",
-        ArgType::Unsigned(W64) => "'%\"PRIu64\"'",
-        ArgType::Signed(Host) if arg.c_type.contains('_') => "'%zd'",
-        ArgType::Signed(Host) => "'%ld'",
-        ArgType::Unsigned(Host) if arg.c_type.contains('_') => "'%zu'",
-        ArgType::Unsigned(Host) => "'%lu'",
-        ArgType::Signed(_) | ArgType::Char | ArgType::Bool => "'%d'",
-        ArgType::Unsigned(_) => "'%u'",
-    };
-    text.to_owned()
-}
-
-fn missing_open(text: &str) -> Fault {
-    let head = &text[..text.find(['"', '(']).unwrap_or(text.len())];
-    let end = head.trim_end_matches(is_blank).len();
-    // A name such as `bdrv-open` has its fault before the missing parenthesis.
-    match head
-        .char_indices()
-        .find(|(_, c)| !is_word(*c) && !is_blank(*c))
-    {
-        Some((position, '-')) => odd_character(position, '-'),
-        _ => Fault::new(
-            end..end,
-            "missing '(' after the event name",
-            "write NAME(void) for an event without arguments",
-        ),
-    }
-}
-
-fn missing_close(text: &str, after_open: usize) -> Fault {
-    let list = &text[after_open..];
-    let list = &list[..list.find('"').unwrap_or(list.len())];
-    let end = after_open + list.trim_end_matches(is_blank).len();
-    Fault::new(
-        end..end,
-        "missing ')' after the arguments",
-        "close the list of arguments with ')'",
-    )
-}
-
-fn odd_character(position: usize, odd: char) -> Fault {
-    let span = position..position + odd.len_utf8();
-    match odd {
-        '-' => Fault::new(span, "'-' in the event name", "use '_' instead"),
-        '\u{1a}' => Fault::new(
-            span,
-            "byte that is not UTF-8 before '('",
-            "use letters, digits and '_' in names",
-        ),
-        _ => {
-            let message = format!("'{}' before '('", shown(odd.encode_utf8(&mut [0; 4])));
-            Fault::new(span, message, "use letters, digits and '_' in names")
-        }
-    }
-}
-
-/// What tracetool looks for in the text of a format, string literal or not.
-fn forbidden_text(text: &str, start: usize) -> Result<(), Fault> {
-    let find = |pattern: &str| {
-        text[start..]
-            .find(pattern)
-            .map(|at| start + at..start + at + pattern.len())
-    };
-    if let Some(span) = find("%m") {
-        let help = "pass the error as an argument: strerror(errno) for '%s'";
-        return Err(Fault::new(span, "'%m' in the format", help));
-    }
-    if let Some(span) = find("\\n") {
-        return Err(Fault::new(
-            span,
-            "newline in the format",
-            "remove the '\\n'",
-        ));
-    }
-    Ok(())
 }

@@ -64,9 +64,7 @@ impl FormatError {
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            FormatErrorKind::UnterminatedString => {
-                f.write_str("format string without its closing '\"'")
-            }
+            FormatErrorKind::UnterminatedString => f.write_str("format string without its closing '\"'"),
             FormatErrorKind::UnknownMacro(name) => {
                 write!(f, "unknown macro '{name}' in the format")
             }
@@ -74,9 +72,7 @@ impl fmt::Display for FormatError {
             FormatErrorKind::UnfinishedConversion => f.write_str("format ends within a conversion"),
             FormatErrorKind::UnknownConversion(spec) => write!(f, "unknown conversion '{spec}'"),
             FormatErrorKind::Store => f.write_str("conversion '%n' writes to memory"),
-            FormatErrorKind::NumberedArgument => {
-                f.write_str("arguments by number ('%1$d') are not supported")
-            }
+            FormatErrorKind::NumberedArgument => f.write_str("arguments by number ('%1$d') are not supported"),
         }
     }
 }
@@ -175,9 +171,7 @@ impl Format {
             // `%%` leaves one `%` to the literal around it; `%m` (strerror of an errno that was not recorded) stays as it is.
             let kept_end = match spec {
                 None => position + 1,
-                Some(Spec {
-                    conversion: b'm', ..
-                }) => end,
+                Some(Spec { conversion: b'm', .. }) => end,
                 Some(_) => position,
             };
             if kept_end > literal {
@@ -185,12 +179,10 @@ impl Format {
             }
             if let Some(spec) = spec.filter(|spec| spec.conversion != b'm') {
                 let span = expanded.source_span(position..end);
-                format
-                    .conversions
-                    .extend(spec.expected().map(|expected| Conversion {
-                        expected,
-                        span: span.clone(),
-                    }));
+                format.conversions.extend(spec.expected().map(|expected| Conversion {
+                    expected,
+                    span: span.clone(),
+                }));
                 format.parts.push(Part::Spec(spec));
             }
             position = end;
@@ -266,16 +258,10 @@ const fn fits(expected: Expected, ty: Option<ArgType>) -> bool {
         Expected::Int => {
             matches!(
                 ty,
-                ArgType::Signed(W8 | W16 | W32)
-                    | ArgType::Unsigned(W8 | W16 | W32)
-                    | ArgType::Char
-                    | ArgType::Bool
+                ArgType::Signed(W8 | W16 | W32) | ArgType::Unsigned(W8 | W16 | W32) | ArgType::Char | ArgType::Bool
             )
         }
-        Expected::Long => matches!(
-            ty,
-            ArgType::Signed(W64 | Host) | ArgType::Unsigned(W64 | Host)
-        ),
+        Expected::Long => matches!(ty, ArgType::Signed(W64 | Host) | ArgType::Unsigned(W64 | Host)),
         // `%p` takes any pointer, also one whose text was recorded.
         Expected::Pointer => matches!(ty, ArgType::Pointer | ArgType::String),
         Expected::String => matches!(ty, ArgType::String),
@@ -326,18 +312,14 @@ fn conversion(expanded: &Expanded, start: usize) -> Result<(Option<Spec>, usize)
     spec.text = start..position + 1;
     match spec.conversion {
         b'%' => Ok((None, position + 1)),
-        b'd' | b'i' | b'u' | b'o' | b'x' | b'X' | b'c' | b's' | b'p' | b'm' => {
-            Ok((Some(spec), position + 1))
-        }
+        b'd' | b'i' | b'u' | b'o' | b'x' | b'X' | b'c' | b's' | b'p' | b'm' => Ok((Some(spec), position + 1)),
         b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => Ok((Some(spec), position + 1)),
         b'n' => fail(FormatErrorKind::Store, position + 1),
         _ if position >= bytes.len() => fail(FormatErrorKind::UnfinishedConversion, position),
         _ => {
             let end = bytes.len().min(position + 1);
             // A character of several bytes is shown whole.
-            let end = (end..=bytes.len())
-                .find(|end| (at(*end) & 0xc0) != 0x80)
-                .unwrap_or(end);
+            let end = (end..=bytes.len()).find(|end| (at(*end) & 0xc0) != 0x80).unwrap_or(end);
             let text = super::diagnostic::shown(&String::from_utf8_lossy(&bytes[start..end]));
             fail(FormatErrorKind::UnknownConversion(text), end)
         }
@@ -356,12 +338,8 @@ fn field(bytes: &[u8], start: usize) -> (Field, usize) {
     if digits == 0 {
         return (Field::None, start);
     }
-    let number = bytes[start..start + digits]
-        .iter()
-        .fold(0_usize, |number, digit| {
-            number
-                .saturating_mul(10)
-                .saturating_add(usize::from(digit - b'0'))
-        });
+    let number = bytes[start..start + digits].iter().fold(0_usize, |number, digit| {
+        number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
+    });
     (Field::Fixed(number), start + digits)
 }

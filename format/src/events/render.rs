@@ -76,9 +76,7 @@ impl Spec {
             b's' => Expected::String,
             b'p' => Expected::Pointer,
             b'c' => Expected::Int,
-            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' if self.length == Length::Long => {
-                Expected::Long
-            }
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' if self.length == Length::Long => Expected::Long,
             b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => Expected::Int,
             _ => Expected::Float,
         };
@@ -89,11 +87,7 @@ impl Spec {
 
     /// Appends the text of the next argument, `None` if arguments are missing.
     #[inline]
-    pub(super) fn render<'v>(
-        &self,
-        args: &mut impl Iterator<Item = Value<'v>>,
-        out: &mut Vec<u8>,
-    ) -> Option<()> {
+    pub(super) fn render<'v>(&self, args: &mut impl Iterator<Item = Value<'v>>, out: &mut Vec<u8>) -> Option<()> {
         let mut layout = Layout {
             left: self.left,
             width: 0,
@@ -127,11 +121,7 @@ impl Spec {
                 } else {
                     None
                 };
-                pad(
-                    out,
-                    layout,
-                    &text[..cut.unwrap_or(text.len()).min(text.len())],
-                );
+                pad(out, layout, &text[..cut.unwrap_or(text.len()).min(text.len())]);
             }
             return Some(());
         };
@@ -222,21 +212,9 @@ impl Spec {
     }
 
     /// Lays out sign, prefix, zeros and digits. A value with the sign `-` is printed by its absolute value.
-    fn number(
-        &self,
-        out: &mut Vec<u8>,
-        layout: Layout,
-        sign: &[u8],
-        prefix: &[u8],
-        value: u64,
-        base: u64,
-    ) {
+    fn number(&self, out: &mut Vec<u8>, layout: Layout, sign: &[u8], prefix: &[u8], value: u64, base: u64) {
         let mut buffer = [0; 22];
-        let value = if sign == b"-" {
-            value.wrapping_neg()
-        } else {
-            value
-        };
+        let value = if sign == b"-" { value.wrapping_neg() } else { value };
         let mut digits = to_digits(&mut buffer, value, base, self.conversion == b'X');
         if value == 0 && layout.precision == Some(0) {
             digits = b"";

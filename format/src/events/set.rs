@@ -19,7 +19,7 @@ pub struct Duplicate<'a> {
 
 /// The declarations of one or several files.
 ///
-/// Names may repeat: QEMU's own trace-events-all declares a few twice (`user_*`, for linux-user and bsd-user). The *last*
+/// Names may repeat: QEMU's sources declare a few twice (`user_*`, for linux-user and bsd-user). The *last*
 /// declaration of a name counts, as in simpletrace.py, which keeps them in a dict. The others stay in the list, since in
 /// files before version 4 an event's number is its place there.
 #[derive(Debug, Clone, Default)]
@@ -90,9 +90,7 @@ impl EventSet {
     /// declaration of another set.
     #[must_use]
     pub fn file_name(&self, event: &EventDecl) -> &str {
-        self.files
-            .get(event.file as usize)
-            .map_or("", String::as_str)
+        self.files.get(event.file as usize).map_or("", String::as_str)
     }
 
     /// Returns the repeated names, each declaration with the one it replaces.
@@ -131,10 +129,7 @@ mod tests {
 
     fn set() -> EventSet {
         let mut set = EventSet::new();
-        assert!(
-            set.add("one", b"a(int x)\nb(void)\n", Mode::Strict)
-                .is_empty()
-        );
+        assert!(set.add("one", b"a(int x)\nb(void)\n", Mode::Strict).is_empty());
         assert!(
             set.add("two", b"\na(const char *s)\nb(void) \"b\"\n", Mode::Strict)
                 .is_empty()
@@ -161,13 +156,7 @@ mod tests {
         let set = set();
         let found: Vec<_> = set
             .duplicates()
-            .map(|pair| {
-                (
-                    pair.later.name.as_str(),
-                    set.file_name(pair.earlier),
-                    pair.same_layout,
-                )
-            })
+            .map(|pair| (pair.later.name.as_str(), set.file_name(pair.earlier), pair.same_layout))
             .collect();
         assert_eq!(found, [("a", "one", false), ("b", "one", true)]);
     }
@@ -180,10 +169,7 @@ mod tests {
             b"qcow2_writev_start_req(void)\nqcow2_writev_done_req(void)\n",
             Mode::Lenient,
         );
-        assert_eq!(
-            set.nearest("qcow2_writev_strat_req"),
-            Some("qcow2_writev_start_req")
-        );
+        assert_eq!(set.nearest("qcow2_writev_strat_req"), Some("qcow2_writev_start_req"));
         assert_eq!(set.nearest("nbd_trip"), None);
     }
 }
