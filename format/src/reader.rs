@@ -1,0 +1,250 @@
+//! Readers: over bytes in memory, and over anything that can be read.
+//!
+//! Both hand out the same borrowed [`Record`]s, allocate nothing per record, and are done after their first error: what is
+//! behind damage is not to be had by reading on.
+
+use std::io::{self, Read};
+use std::iter::FusedIterator;
+
+use bytes::{Buf as _, BytesMut};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::header::{HEADER_BYTES, Header};
+use crate::record::{self, MAX_RECORD_BYTES, NoRecord, Record};
+
+/// Reads the records of a file that is in memory, or mapped into it.
+///
+/// # Resources
+///
+/// Any bytes may be given: no panic, no allocation, time linear in the bytes.
+///
+/// # Examples
+///
+/// ```
+/// use simpletrace_format::{ByteOrder, EventId, Record, SliceReader, TraceWriter, Value};
+///
+/// let mut file = TraceWriter::new(Vec::new(), ByteOrder::NATIVE)?;
+/// file.mapping(EventId(7), "bdrv_co_preadv")?;
+/// file.event(EventId(7), 1_000, 4242, &[Value::Pointer(0x55d0), Value::Signed(-5)])?;
+/// let bytes = file.into_inner();
+///
+/// let mut records = SliceReader::new(&bytes)?;
+/// let Some(Record::Mapping(mapping)) = records.next_record()? else { unreachable!() };
+/// assert_eq!((mapping.id, mapping.name), (EventId(7), "bdrv_co_preadv"));
+/// let Some(Record::Event(event)) = records.next_record()? else { unreachable!() };
+/// assert_eq!((event.timestamp_ns, event.pid), (1_000, 4242));
+/// assert_eq!(records.next_record()?, None);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SliceReader<'a> {
+    rest: &'a [u8],
+    offset: u64,
+    header: Header,
+}
+
+impl<'a> SliceReader<'a> {
+    /// Reads the header of `file`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::parse`].
+    pub fn new(file: &'a [u8]) -> Result<Self> {
+        let header = Header::parse(file)?;
+        Ok(Self {
+            rest: file.get(HEADER_BYTES..).unwrap_or_default(),
+            offset: HEADER_BYTES as u64,
+            header,
+        })
+    }
+
+    /// Returns what the header says.
+    #[must_use]
+    pub const fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Returns the offset of the next record, in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads the next record; `None` at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// Any [`ErrorKind`] but the header's and `Io`, with the offset of the record at fault; after it the reader is at its end.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'a>>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        match record::parse(self.rest, self.offset, self.header.byte_order) {
+            Ok((record, size)) => {
+                self.rest = &self.rest[size..];
+                self.offset += size as u64;
+                Ok(Some(record))
+            }
+            Err(no_record) => {
+                let left = std::mem::take(&mut self.rest).len();
+                Err(fault(self.offset, no_record, left))
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for SliceReader<'a> {
+    type Item = Result<Record<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+impl FusedIterator for SliceReader<'_> {}
+
+/// Reads the records of a file that streams in: a pipe, a decompressor, a socket.
+///
+/// # Resources
+///
+/// Any bytes may come: no panic, one buffer of at most [`StreamReader::MAX_BUFFER_BYTES`], time linear in the bytes. A record is
+/// handed out as soon as it is whole, so a slow pipe is followed closely.
+///
+/// # Examples
+///
+/// ```
+/// use simpletrace_format::{ByteOrder, EventId, StreamReader, TraceWriter};
+///
+/// let mut file = TraceWriter::new(Vec::new(), ByteOrder::Big)?;
+/// file.event(EventId(0), 5, 1, &[])?;
+/// let bytes = file.into_inner();
+///
+/// let mut records = StreamReader::new(&bytes[..])?;
+/// let mut count = 0;
+/// while records.next_record()?.is_some() {
+///     count += 1;
+/// }
+/// assert_eq!(count, 1);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct StreamReader<R> {
+    source: R,
+    /// Starts with the record that was handed out last.
+    buffer: BytesMut,
+    /// The size of that record, in bytes: given back at the next call, when nobody borrows it any more.
+    handed_out: usize,
+    /// Where the buffer's first byte stands in the stream.
+    offset: u64,
+    header: Header,
+    at_end: bool,
+}
+
+/// How much a refill asks for, in bytes: what a pipe holds by default on Linux.
+const CHUNK_BYTES: usize = 1 << 16;
+
+impl<R: Read> StreamReader<R> {
+    /// The most that a reader buffers, in bytes: the longest record but one byte, and a refill behind it.
+    pub const MAX_BUFFER_BYTES: usize = 8 + MAX_RECORD_BYTES as usize + CHUNK_BYTES;
+
+    /// Reads the header from `source`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::parse`], or [`ErrorKind::Io`].
+    pub fn new(mut source: R) -> Result<Self> {
+        let mut buffer = BytesMut::new();
+        let mut at_end = false;
+        while buffer.len() < HEADER_BYTES && !at_end {
+            at_end = !refill(&mut source, &mut buffer).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
+        }
+        let header = Header::parse(&buffer)?;
+        Ok(Self {
+            source,
+            buffer,
+            handed_out: HEADER_BYTES,
+            offset: 0,
+            header,
+            at_end,
+        })
+    }
+
+    /// Returns what the header says.
+    #[must_use]
+    pub const fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Returns the offset of the next record, in bytes of the (decompressed) stream.
+    #[inline]
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset + self.handed_out as u64
+    }
+
+    /// Reads the next record; `None` at the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Any [`ErrorKind`] but the header's, with the offset of the record at fault; after it the reader is at its end.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
+        let done = std::mem::take(&mut self.handed_out);
+        self.buffer.advance(done);
+        self.offset += done as u64;
+        // Parsed twice, here to see whether it is whole and below to hand it out: a borrow of the buffer cannot leave the loop
+        // that refills it.
+        loop {
+            match record::parse(&self.buffer, self.offset, self.header.byte_order) {
+                Ok((_, size)) => {
+                    self.handed_out = size;
+                    break;
+                }
+                Err(_) if self.at_end && self.buffer.is_empty() => return Ok(None),
+                Err(NoRecord::Incomplete) if !self.at_end => match refill(&mut self.source, &mut self.buffer) {
+                    Ok(more) => self.at_end = !more,
+                    Err(error) => return Err(self.stop(NoRecord::Damaged(ErrorKind::Io(error)))),
+                },
+                Err(no_record) => return Err(self.stop(no_record)),
+            }
+        }
+        match record::parse(&self.buffer, self.offset, self.header.byte_order) {
+            Ok((record, _)) => Ok(Some(record)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn stop(&mut self, no_record: NoRecord) -> Error {
+        let left = self.buffer.len();
+        self.buffer.clear();
+        self.at_end = true;
+        fault(self.offset, no_record, left)
+    }
+}
+
+/// Reads once into `buffer`, behind what it holds; false at the end of `source`.
+#[cold]
+fn refill(source: &mut impl Read, buffer: &mut BytesMut) -> io::Result<bool> {
+    let held = buffer.len();
+    buffer.resize(held + CHUNK_BYTES, 0);
+    let read = loop {
+        match source.read(&mut buffer[held..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result,
+        }
+    };
+    buffer.truncate(held + *read.as_ref().unwrap_or(&0));
+    Ok(read? > 0)
+}
+
+#[cold]
+fn fault(offset: u64, no_record: NoRecord, left: usize) -> Error {
+    match no_record {
+        NoRecord::Incomplete => Error::new(offset, ErrorKind::TornTail(left as u64)),
+        NoRecord::Damaged(kind) => Error::new(offset, kind),
+    }
+}
