@@ -46,7 +46,10 @@ impl Findings {
     #[cold]
     pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
         if self.moved == 0 {
-            self.first_moved = format!("{} was {before} and is {} from offset {} of {file}", record.id, record.name, record.offset);
+            self.first_moved = format!(
+                "{} was {before} and is {} from offset {} of {file}",
+                record.id, record.name, record.offset
+            );
         }
         self.moved += 1;
     }
@@ -76,9 +79,7 @@ impl Findings {
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
         let misfit = |misfits: crate::trace::Misfits| misfits.shorter + misfits.undeclared > 0;
-        !self.damage.is_empty()
-            || self.unmapped + self.names_full > 0
-            || kinds.iter().any(|kind| misfit(kind.misfits))
+        !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(kind.misfits))
     }
 
     /// Says on stderr what was found.
@@ -93,17 +94,34 @@ impl Findings {
             say::note(text);
         }
         if self.dropped > 0 {
-            let gaps = if self.gaps == 1 { "1 gap".to_owned() } else { format!("{} gaps", self.gaps) };
-            say::note(&format!("{} events were dropped by the recorder, in {gaps}", self.dropped));
+            let gaps = if self.gaps == 1 {
+                "1 gap".to_owned()
+            } else {
+                format!("{} gaps", self.gaps)
+            };
+            say::note(&format!(
+                "{} events were dropped by the recorder, in {gaps}",
+                self.dropped
+            ));
         }
         if self.unmapped > 0 {
-            say::warning(&format!("{} of unknown event, the first {}", records(self.unmapped), self.first_unmapped));
+            say::warning(&format!(
+                "{} of unknown event, the first {}",
+                records(self.unmapped),
+                self.first_unmapped
+            ));
         }
         if self.moved > 0 {
-            say::warning(&format!("{} ids change their name, the first: {}", self.moved, self.first_moved));
+            say::warning(&format!(
+                "{} ids change their name, the first: {}",
+                self.moved, self.first_moved
+            ));
         }
         if self.names_full > 0 {
-            say::warning(&format!("{} mapping records are beyond what any QEMU has and were passed over", self.names_full));
+            say::warning(&format!(
+                "{} mapping records are beyond what any QEMU has and were passed over",
+                self.names_full
+            ));
         }
         self.say_misfits(kinds);
     }
@@ -117,12 +135,17 @@ impl Findings {
         };
         let (undeclared, total) = of(|misfits| misfits.undeclared);
         if let [first, rest @ ..] = &undeclared[..] {
-            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
+            let others = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} others", rest.len())
+            };
             let nearest = kinds.declared().nearest(&first.name);
             let nearest = nearest.map_or(String::new(), |name| format!("; the nearest declared name is {name}"));
             say::warning(&format!(
                 "{} of {}{others}, not declared in the trace-events file, shown as raw words{nearest}; take the trace-events-all of the build that wrote the trace",
-                records(total), first.name
+                records(total),
+                first.name
             ));
         }
         for (found, total, what) in [
@@ -136,15 +159,25 @@ impl Findings {
             },
         ] {
             let [first, rest @ ..] = &found[..] else { continue };
-            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
+            let others = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} others", rest.len())
+            };
             say::warning(&format!(
                 "{} of {}{others} {what}, the first at offset {}: is the trace-events file of the same build?",
-                records(total), first.name, first.misfits.first_offset
+                records(total),
+                first.name,
+                first.misfits.first_offset
             ));
         }
     }
 }
 
 fn records(count: u64) -> String {
-    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
+    if count == 1 {
+        "1 record".to_owned()
+    } else {
+        format!("{count} records")
+    }
 }

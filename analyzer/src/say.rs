@@ -21,10 +21,6 @@ pub(crate) fn error(text: &str) {
     line(ERROR, "error", text);
 }
 
-/// Text that says itself what it is.
-pub(crate) fn plain(text: &str) {
-    write(&format!("{text}\n"));
-}
 
 fn line(style: Style, word: &str, text: &str) {
     write(&format!("{style}{word}{style:#}: {text}\n"));

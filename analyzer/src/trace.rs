@@ -4,17 +4,17 @@
 //! and said once at the end, so that every command reports the same faults in the same words.
 
 use std::collections::HashMap;
-use std::io;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
 use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, EventSet};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Mapped, MappingRecord, Names, Payload, Record,
-    StreamReader,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
 };
 
+use crate::cli::Outcome;
 use crate::filter::{Clock, Selection};
+use crate::findings::Findings;
 use crate::input::Input;
 use crate::say;
 
@@ -88,7 +88,11 @@ impl Kind {
                 return Fit::Shorter;
             }
         }
-        if args.rest().is_empty() { Fit::Exact } else { Fit::Longer }
+        if args.rest().is_empty() {
+            Fit::Exact
+        } else {
+            Fit::Longer
+        }
     }
 }
 
@@ -132,12 +136,19 @@ impl Kinds {
         self.list.iter()
     }
 
+    /// Returns all declarations, those of events never met included.
+    pub(crate) const fn declared(&self) -> &EventSet {
+        &self.declared
+    }
+
     fn mapped(&mut self, name: &str, selection: &Selection) -> usize {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
         let decl = self.declared.get(name).cloned();
-        let words_only = decl.as_ref().filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
+        let words_only = decl
+            .as_ref()
+            .filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
         let fixed_bytes = words_only.map(|decl| 8 * decl.args.len());
         let index = self.push(name.to_owned(), true, decl, fixed_bytes, selection);
         self.by_name.insert(name.to_owned(), index);
@@ -148,11 +159,19 @@ impl Kinds {
     fn unmapped(&mut self, id: EventId, selection: &Selection) -> usize {
         let full = self.unmapped.len() >= MAX_UNMAPPED_KINDS;
         // No id of a record is TRACE_BEGIN, so it can stand for all the others.
-        let id = if full && !self.unmapped.contains_key(&id) { EventId::TRACE_BEGIN } else { id };
+        let id = if full && !self.unmapped.contains_key(&id) {
+            EventId::TRACE_BEGIN
+        } else {
+            id
+        };
         if let Some(&index) = self.unmapped.get(&id) {
             return index;
         }
-        let name = if full { "event (unmapped)".to_owned() } else { id.to_string() };
+        let name = if full {
+            "event (unmapped)".to_owned()
+        } else {
+            id.to_string()
+        };
         let index = self.push(name, false, None, None, selection);
         self.unmapped.insert(id, index);
         index
@@ -168,7 +187,15 @@ impl Kinds {
     ) -> usize {
         let index = self.list.len();
         let selected = selection.globs.selects(&name);
-        self.list.push(Kind { index, name, decl, selected, mapped, fixed_bytes, misfits: Misfits::default() });
+        self.list.push(Kind {
+            index,
+            name,
+            decl,
+            selected,
+            mapped,
+            fixed_bytes,
+            misfits: Misfits::default(),
+        });
         index
     }
 }
@@ -196,10 +223,20 @@ pub(crate) struct Trace {
 impl Trace {
     /// Prepares to read `inputs` in order.
     pub(crate) fn new(inputs: Vec<Input>, declared: EventSet, selection: Selection) -> Self {
-        let kinds =
-            Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared };
+        let kinds = Kinds {
+            list: Vec::new(),
+            by_name: HashMap::new(),
+            unmapped: HashMap::new(),
+            declared,
+        };
         let findings = Findings::default();
-        Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
+        Self {
+            inputs: inputs.into_iter(),
+            selection,
+            kinds,
+            findings,
+            files: Vec::new(),
+        }
     }
 
     /// Hands every event and gap that the user asked for to `visit`, until it breaks off.
@@ -211,6 +248,8 @@ impl Trace {
     /// Those of `visit`.
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
+        let admits_dropped = self.selection.admits_dropped();
+        let have_declarations = !self.kinds.declared.is_empty();
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
         while left > 0
             && let Some(input) = self.inputs.next()
@@ -236,7 +275,7 @@ impl Trace {
                         let index = match names.slot(record.id) {
                             Some(slot) => slots[slot as usize],
                             None => {
-                                self.findings.unmapped(&record, &name);
+                                self.findings.count_unmapped(&record, &name);
                                 self.kinds.unmapped(record.id, &self.selection)
                             }
                         };
@@ -245,7 +284,7 @@ impl Trace {
                             continue;
                         }
                         let fit = kind.fit(record.payload);
-                        if fit != Fit::Exact {
+                        if fit != Fit::Exact && have_declarations {
                             kind.misfits.count(fit, record.offset);
                         }
                         left -= 1;
@@ -257,7 +296,7 @@ impl Trace {
                         self.findings.gaps += 1;
                         self.findings.dropped = self.findings.dropped.saturating_add(record.count);
                         let in_window = clock.admits(record.timestamp_ns);
-                        if !(self.selection.dropped() && in_window && self.selection.admits_pid(record.pid)) {
+                        if !(admits_dropped && in_window && self.selection.admits_pid(record.pid)) {
                             continue;
                         }
                         left -= 1;
@@ -270,7 +309,7 @@ impl Trace {
                         match names.map(&record) {
                             Mapped::New(_) => slots.push(self.kinds.mapped(record.name, &self.selection)),
                             Mapped::Moved { before, .. } => {
-                                self.findings.moved(&record, names.name(before), &name);
+                                self.findings.count_moved(&record, names.name(before), &name);
                                 slots.push(self.kinds.mapped(record.name, &self.selection));
                             }
                             Mapped::Again(_) => {}
@@ -290,9 +329,35 @@ impl Trace {
                 bytes,
             });
             if let Err(error) = end {
-                self.findings.fault(&name, &error, total);
+                self.findings.add_error(&name, &error, total);
             }
         }
         Ok(())
+    }
+
+    /// Says on stderr what was found, and which names that were asked for do not exist.
+    pub(crate) fn say_findings(&self) {
+        self.findings.say(&self.kinds);
+        for name in self.selection.globs.plain_names() {
+            let exists = name == "dropped"
+                || self.kinds.declared.get(name).is_some()
+                || self.kinds.list.iter().any(|kind| kind.name == name);
+            if !exists {
+                let nearest = self.kinds.declared.nearest(name);
+                let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
+                say::warning(&format!("no event is called {name}{hint}"));
+            }
+        }
+    }
+
+    /// Returns how the reading went; `strict` counts a file that ends inside a record as faulty.
+    pub(crate) fn outcome(&self, strict: bool) -> Outcome {
+        if !self.findings.unreadable.is_empty() {
+            Outcome::Failed
+        } else if self.findings.any_fault(&self.kinds) || (strict && !self.findings.torn.is_empty()) {
+            Outcome::Faulty
+        } else {
+            Outcome::Good
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use simpletrace_format::events::{EventSet, Mode, Severity};
+use simpletrace_format::events::{Diagnostics, EventSet, Mode, Severity};
 use simpletrace_format::{Header, Record, StreamReader};
 
 use super::Input;
@@ -28,11 +28,22 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// Returns where on disk the files are.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.traces
+            .iter()
+            .chain(&self.events)
+            .filter_map(|input| input.path.as_deref())
+    }
+
     /// Sorts out `TRACE... [EVENTS]`: the last of several files is the trace-events file if it looks like text, unless
     /// `--events` named one. Where none is given, `search` says whether to look for it.
     pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
         let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-        let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+        let mut events = events
+            .iter()
+            .map(|path| Input::open(path))
+            .collect::<Result<Vec<_>>>()?;
         if events.is_empty() && traces.len() > 1 && traces.last_mut().is_some_and(looks_like_events) {
             events.extend(traces.pop());
         }
@@ -57,17 +68,40 @@ pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventSet> {
     for input in inputs {
         let name = input.name.clone();
         let source = read_events(input)?;
-        let parsed = set.add(&name, &source, Mode::Lenient);
-        let faults: Vec<_> = parsed.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
-        errors += faults.len();
-        for diagnostic in faults.iter().take(10) {
-            say::plain(&diagnostic.render(&name, &source).to_string());
-        }
+        let diagnostics = set.add(&name, &source, Mode::Lenient);
+        errors += diagnostics.errors();
+        say_diagnostics(&diagnostics, &name, &source, Some(Severity::Error));
     }
     if errors > 0 {
-        bail!("{errors} faulty declaration(s); `simpletrace-rs events FILE` lists all of them");
+        bail!("{errors} faulty declaration(s); `simpletrace-rs events FILE` checks a file");
     }
     Ok(set)
+}
+
+/// Shows faults in a trace-events file, the first few of one severity or those of both.
+pub(crate) fn say_diagnostics(diagnostics: &Diagnostics, name: &str, source: &[u8], only: Option<Severity>) {
+    const SHOWN: usize = 20;
+
+    let wanted = |severity| only.is_none_or(|only| only == severity);
+    for diagnostic in diagnostics
+        .iter()
+        .filter(|diagnostic| wanted(diagnostic.severity))
+        .take(SHOWN)
+    {
+        let text = diagnostic.with_source(name, source).to_string();
+        match diagnostic.severity {
+            Severity::Error => say::error(text.trim_end()),
+            Severity::Warning => say::warning(text.trim_end()),
+        }
+    }
+    let all = match only {
+        Some(Severity::Error) => diagnostics.errors(),
+        Some(Severity::Warning) => diagnostics.warnings(),
+        None => diagnostics.errors() + diagnostics.warnings(),
+    };
+    if all > SHOWN {
+        say::note(&format!("{name}: {} more of these not shown", all - SHOWN));
+    }
 }
 
 /// Reads a trace-events file whole.
@@ -78,7 +112,11 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
     if Header::sniff(input.peek(16).with_context(cannot_read)?).is_some() {
         bail!("{name} is a trace, not a trace-events file");
     }
-    input.by_ref().take(MAX_EVENTS_BYTES + 1).read_to_end(&mut source).with_context(cannot_read)?;
+    input
+        .by_ref()
+        .take(MAX_EVENTS_BYTES + 1)
+        .read_to_end(&mut source)
+        .with_context(cannot_read)?;
     if source.len() as u64 > MAX_EVENTS_BYTES {
         bail!("{name} is larger than {MAX_EVENTS_BYTES} bytes, so it is no trace-events file");
     }
@@ -88,11 +126,16 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
 /// Whether a file given without a word on what it is, is a trace-events file: text, or named like one and empty.
 pub(crate) fn looks_like_events(input: &mut Input) -> bool {
     let named_so = input.name.contains("events") || input.path.as_deref() == Some(Path::new("/dev/null"));
-    input.path.is_some() && input.peek(1024).is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
+    input.path.is_some()
+        && input
+            .peek(1024)
+            .is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
 }
 
 fn is_text(head: &[u8]) -> bool {
-    head.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c)) && !head.starts_with(&[0xff; 8])
+    head.iter()
+        .all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c))
+        && !head.starts_with(&[0xff; 8])
 }
 
 /// Looks where a trace-events file may be, and says on stderr which one was taken.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use files::{Files, load_events};
+pub(crate) use files::{Files, load_events, looks_like_events, read_events, say_diagnostics};
 
 /// The largest zstd window that is decompressed, as a power of two: 32 MiB, so that memory stays below the promised 64 MiB.
 /// Only `--long` and `--ultra` make larger ones.
@@ -52,7 +52,11 @@ impl Input {
     /// Opens `path`, or standard input for `-`, and looks at its first bytes for gzip's or zstd's magic.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let stdin = path == Path::new("-");
-        let name = if stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let name = if stdin {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        };
         let open = || -> Result<(File, Progress)> {
             if stdin {
                 return Ok((stdin_file()?, Progress::default()));
@@ -62,13 +66,25 @@ impl Input {
             if metadata.is_dir() {
                 bail!("it is a directory");
             }
-            let total = metadata.is_file().then(|| metadata.len());
-            Ok((file, Progress { total, ..Progress::default() }))
+            let total = metadata.is_file().then_some(metadata.len());
+            Ok((
+                file,
+                Progress {
+                    total,
+                    ..Progress::default()
+                },
+            ))
         };
         let (file, progress) = open().with_context(|| format!("cannot open {name}"))?;
-        let mut file = Counting { file, done: Arc::clone(&progress.done) };
+        let mut file = Counting {
+            file,
+            done: Arc::clone(&progress.done),
+        };
         let mut magic = Vec::new();
-        file.by_ref().take(4).read_to_end(&mut magic).with_context(|| format!("cannot read {name}"))?;
+        file.by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .with_context(|| format!("cannot read {name}"))?;
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
         let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
         let mut peeked = Vec::new();
@@ -85,7 +101,13 @@ impl Input {
             peeked = magic;
             Box::new(file)
         };
-        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), reader, peeked, progress })
+        Ok(Self {
+            name,
+            path: (!stdin).then(|| path.to_owned()),
+            reader,
+            peeked,
+            progress,
+        })
     }
 
     /// Returns how far it has been read, to be asked while something else reads it.

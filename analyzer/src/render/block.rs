@@ -27,14 +27,20 @@ impl Literal {
         let mut head = [0; Self::HEAD];
         let count = text.len().min(Self::HEAD);
         head[..count].copy_from_slice(&text[..count]);
-        Self { head, text: text.into() }
+        Self {
+            head,
+            text: text.into(),
+        }
     }
 }
 
 impl Block {
     /// A block that becomes full at about `bytes`.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self { bytes: vec![0; bytes], len: 0 }
+        Self {
+            bytes: vec![0; bytes],
+            len: 0,
+        }
     }
 
     #[inline]
@@ -59,7 +65,9 @@ impl Block {
         let at = self.len;
         self.len += used;
         // Never out of bounds, as just seen to; a slice of the right length is always a chunk of it.
-        self.bytes[at..].first_chunk_mut().expect("the block has room for N bytes")
+        self.bytes[at..]
+            .first_chunk_mut()
+            .expect("the block has room for N bytes")
     }
 
     #[cold]
@@ -169,7 +177,20 @@ mod tests {
 
     #[test]
     fn hexadecimal_has_no_leading_zeros() {
-        for word in [0, 1, 9, 10, 15, 16, 0xff, 0x1234_5678_9abc_def0, u64::MAX, 1 << 63, 0xffff_ffff, 1 << 32] {
+        for word in [
+            0,
+            1,
+            9,
+            10,
+            15,
+            16,
+            0xff,
+            0x1234_5678_9abc_def0,
+            u64::MAX,
+            1 << 63,
+            0xffff_ffff,
+            1 << 32,
+        ] {
             assert_eq!(written(|block| block.hex(word)), format!("{word:x}"));
         }
         for bit in 0..64 {

@@ -33,7 +33,10 @@ struct Pid {
 
 impl Default for Pid {
     fn default() -> Self {
-        Self { pid: 0, text: Literal::new(" pid=0 ") }
+        Self {
+            pid: 0,
+            text: Literal::new(" pid=0 "),
+        }
     }
 }
 
@@ -43,7 +46,10 @@ impl Compat {
         let last_ns = self.last_ns.replace(timestamp_ns).unwrap_or(timestamp_ns);
         delta(i128::from(timestamp_ns) - i128::from(last_ns), block);
         if pid != self.pid.pid {
-            self.pid = Pid { pid, text: Literal::new(format!(" pid={pid} ")) };
+            self.pid = Pid {
+                pid,
+                text: Literal::new(format!(" pid={pid} ")),
+            };
         }
         block.literal(&self.pid.text);
     }
@@ -121,16 +127,25 @@ fn unusual_delta(delta_ns: i128, block: &mut Block) {
     // Python divides integers with one correct rounding, as reading a decimal number does.
     let sign = if delta_ns < 0 { "-" } else { "" };
     let size = delta_ns.unsigned_abs();
-    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000).parse().unwrap_or(f64::NAN);
+    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000)
+        .parse()
+        .unwrap_or(f64::NAN);
     block.put(format!("{sign}{quotient:.3}"));
 }
 
 /// Writes bytes as Python's `repr` does.
 fn bytes_literal(bytes: &[u8], block: &mut Block) {
-    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { b'"' } else { b'\'' };
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') {
+        b'"'
+    } else {
+        b'\''
+    };
     block.put([b'b', quote]);
     let mut rest = bytes;
-    while let Some(plain) = rest.iter().position(|&byte| !matches!(byte, b' '..=b'~') || byte == b'\\' || byte == quote) {
+    while let Some(plain) = rest
+        .iter()
+        .position(|&byte| !matches!(byte, b' '..=b'~') || byte == b'\\' || byte == quote)
+    {
         block.put(&rest[..plain]);
         match rest[plain] {
             b'\t' => block.put(r"\t"),

@@ -1,7 +1,7 @@
 //! CSV as in RFC 4180, but with line feeds: a column for each argument if one event is asked for by name, else the arguments
 //! as a JSON object in one cell. The schema is in docs/EXPORTS.md.
 
-use simpletrace_format::events::{ArgType, EventDecl};
+use simpletrace_format::events::EventDecl;
 use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
@@ -26,7 +26,10 @@ struct Row {
 impl Csv {
     /// With a column for each argument of `only`, if it is given.
     pub(crate) fn new(only: Option<EventDecl>) -> Self {
-        Self { rows: PerKind::default(), only }
+        Self {
+            rows: PerKind::default(),
+            only,
+        }
     }
 
     fn time_and_pid(timestamp_ns: u64, pid: u32, block: &mut Block) {
@@ -92,7 +95,10 @@ impl Row {
         let mut event = Block::default();
         event.byte(b',');
         cell(kind.name.as_bytes(), &mut event);
-        Self { event: Literal::new(event.as_bytes()), args: Args::new(kind, "\"\"") }
+        Self {
+            event: Literal::new(event.as_bytes()),
+            args: Args::new(kind, "\"\""),
+        }
     }
 }
 

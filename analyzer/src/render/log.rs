@@ -32,7 +32,7 @@ impl Render for Log {
             values.extend(std::iter::from_fn(|| args.word()).map(Value::Pointer));
         }
         match &line.format {
-            Some(format) => block.append_with(|bytes| format.render(&values, bytes)),
+            Some(format) => block.append_with(|bytes| format.render(values.iter().copied(), bytes)),
             None => {
                 for (index, &value) in values.iter().enumerate() {
                     if index > 0 {
@@ -54,7 +54,10 @@ impl Render for Log {
 
 impl Line {
     fn new(kind: &Kind) -> Self {
-        let format = kind.decl.as_ref().and_then(|decl| Format::compile(decl.format.as_deref()?).ok());
-        Self { name: format!("{} ", printable(&kind.name)), format }
+        let format = kind.decl.as_ref().and_then(|decl| decl.format.as_ref()?.compile().ok());
+        Self {
+            name: format!("{} ", printable(&kind.name)),
+            format,
+        }
     }
 }

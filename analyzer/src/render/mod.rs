@@ -55,6 +55,14 @@ impl<T> PerKind<T> {
 }
 
 /// A name with nothing in it that a terminal would obey or a line-based reader stumble over.
-fn printable(name: &str) -> String {
-    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+pub(crate) fn printable(name: &str) -> String {
+    name.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
 }
