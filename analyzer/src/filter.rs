@@ -70,16 +70,11 @@ impl Globs {
     pub(crate) fn parse(patterns: &[String]) -> Result<Self> {
         let mut globs = Vec::new();
         for text in patterns {
-            let (pattern, adds) = text
-                .strip_prefix('-')
-                .map_or((text.as_str(), true), |rest| (rest, false));
+            let (pattern, adds) = text.strip_prefix('-').map_or((text.as_str(), true), |rest| (rest, false));
             if pattern.is_empty() {
                 bail!("event pattern '{text}' is empty; write -e '*' for all events");
             }
-            globs.push(Glob {
-                pattern: pattern.to_owned(),
-                adds,
-            });
+            globs.push(Glob { pattern: pattern.to_owned(), adds });
         }
         Ok(Self { globs })
     }
@@ -92,10 +87,7 @@ impl Globs {
 
     /// Returns the plain names among the patterns, which someone meant to exist.
     pub(crate) fn plain_names(&self) -> impl Iterator<Item = &str> {
-        self.globs
-            .iter()
-            .map(|glob| glob.pattern.as_str())
-            .filter(|pattern| !pattern.contains('*'))
+        self.globs.iter().map(|glob| glob.pattern.as_str()).filter(|pattern| !pattern.contains('*'))
     }
 
     /// Returns the only event that can be selected, if it is asked for by its plain name.

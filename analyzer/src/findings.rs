@@ -46,10 +46,8 @@ impl Findings {
     #[cold]
     pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
         if self.moved == 0 {
-            self.first_moved = format!(
-                "{} was {before} and is {} from offset {} of {file}",
-                record.id, record.name, record.offset
-            );
+            self.first_moved =
+                format!("{} was {before} and is {} from offset {} of {file}", record.id, record.name, record.offset);
         }
         self.moved += 1;
     }
@@ -94,28 +92,14 @@ impl Findings {
             say::note(text);
         }
         if self.dropped > 0 {
-            let gaps = if self.gaps == 1 {
-                "1 gap".to_owned()
-            } else {
-                format!("{} gaps", self.gaps)
-            };
-            say::note(&format!(
-                "{} events were dropped by the recorder, in {gaps}",
-                self.dropped
-            ));
+            let gaps = if self.gaps == 1 { "1 gap".to_owned() } else { format!("{} gaps", self.gaps) };
+            say::note(&format!("{} events were dropped by the recorder, in {gaps}", self.dropped));
         }
         if self.unmapped > 0 {
-            say::warning(&format!(
-                "{} of unknown event, the first {}",
-                records(self.unmapped),
-                self.first_unmapped
-            ));
+            say::warning(&format!("{} of unknown event, the first {}", records(self.unmapped), self.first_unmapped));
         }
         if self.moved > 0 {
-            say::warning(&format!(
-                "{} ids change their name, the first: {}",
-                self.moved, self.first_moved
-            ));
+            say::warning(&format!("{} ids change their name, the first: {}", self.moved, self.first_moved));
         }
         if self.names_full > 0 {
             say::warning(&format!(
@@ -135,11 +119,7 @@ impl Findings {
         };
         let (undeclared, total) = of(|misfits| misfits.undeclared);
         if let [first, rest @ ..] = &undeclared[..] {
-            let others = if rest.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} others", rest.len())
-            };
+            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
             let nearest = kinds.declared().nearest(&first.name);
             let nearest = nearest.map_or(String::new(), |name| format!("; the nearest declared name is {name}"));
             say::warning(&format!(
@@ -159,11 +139,7 @@ impl Findings {
             },
         ] {
             let [first, rest @ ..] = &found[..] else { continue };
-            let others = if rest.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} others", rest.len())
-            };
+            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
             say::warning(&format!(
                 "{} of {}{others} {what}, the first at offset {}: is the trace-events file of the same build?",
                 records(total),
@@ -175,9 +151,5 @@ impl Findings {
 }
 
 fn records(count: u64) -> String {
-    if count == 1 {
-        "1 record".to_owned()
-    } else {
-        format!("{count} records")
-    }
+    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
 }

@@ -53,23 +53,13 @@ impl Output {
             .spawn(move || write_blocks(sink, &to_write, &give_back))
             .context("cannot start the writing thread")?;
         let block = Block::with_capacity(BLOCK_BYTES);
-        Ok(Self {
-            name,
-            full: Some(full),
-            empty,
-            writer: Some(writer),
-            block,
-        })
+        Ok(Self { name, full: Some(full), empty, writer: Some(writer), block })
     }
 
     /// Hands the block over if it is nearly full.
     #[inline]
     pub(crate) fn write_if_full(&mut self) -> Result<()> {
-        if self.block.len() < BLOCK_BYTES - 4096 {
-            Ok(())
-        } else {
-            self.write()
-        }
+        if self.block.len() < BLOCK_BYTES - 4096 { Ok(()) } else { self.write() }
     }
 
     /// Writes everything, waits for it, and says whether it worked.
@@ -93,9 +83,7 @@ impl Output {
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };
-        let result = writer
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
+        let result = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
         result.with_context(|| format!("cannot write to {}", self.name))
     }
 }
@@ -112,10 +100,7 @@ fn write_blocks(mut sink: Box<dyn Write + Send>, full: &Receiver<Block>, give_ba
 
 /// Tells whether an error is that of a reader who has seen enough.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|io| io.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(unix)]
@@ -133,12 +118,7 @@ fn stdout_file() -> io::Result<File> {
 #[cfg(unix)]
 fn same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    let identity = |path: &Path| {
-        std::fs::metadata(path)
-            .ok()
-            .filter(|m| m.is_file())
-            .map(|m| (m.dev(), m.ino()))
-    };
+    let identity = |path: &Path| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| (m.dev(), m.ino()));
     identity(a).is_some_and(|a| Some(a) == identity(b))
 }
 

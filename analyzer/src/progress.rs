@@ -23,10 +23,7 @@ impl Bar {
     /// Watches `inputs`, from a thread of its own, so that reading costs nothing more.
     pub(crate) fn watch(inputs: Vec<Progress>) -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self {
-                stop: None,
-                drawer: None,
-            };
+            return Self { stop: None, drawer: None };
         }
         let (stop, stopped) = channel();
         let draw = move || {
@@ -47,10 +44,7 @@ impl Bar {
                 }
             }
         };
-        Self {
-            stop: Some(stop),
-            drawer: std::thread::Builder::new().name("progress".to_owned()).spawn(draw).ok(),
-        }
+        Self { stop: Some(stop), drawer: std::thread::Builder::new().name("progress".to_owned()).spawn(draw).ok() }
     }
 }
 

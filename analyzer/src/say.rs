@@ -21,7 +21,6 @@ pub(crate) fn error(text: &str) {
     line(ERROR, "error", text);
 }
 
-
 fn line(style: Style, word: &str, text: &str) {
     write(&format!("{style}{word}{style:#}: {text}\n"));
 }

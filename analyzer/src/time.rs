@@ -93,9 +93,7 @@ impl FromStr for Instant {
 /// Reads a duration, in nanoseconds: a decimal number and a unit (ns, us, µs, ms, s, m, h); seconds if there is none.
 fn duration_ns(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s");
-    let unit_at = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let unit_ns = match unit {
         "" | "s" => NANOS_PER_SEC,
@@ -111,11 +109,8 @@ fn duration_ns(text: &str) -> Result<u64, String> {
         return Err(wrong());
     }
     let too_long = || format!("time '{text}' is above {} s", u64::MAX / NANOS_PER_SEC);
-    let whole: u64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().map_err(|_| wrong_or(whole, wrong(), too_long()))?
-    };
+    let whole: u64 =
+        if whole.is_empty() { 0 } else { whole.parse().map_err(|_| wrong_or(whole, wrong(), too_long()))? };
     let mut ns = whole.checked_mul(unit_ns).ok_or_else(too_long)?;
     let mut digit_ns = unit_ns;
     for digit in fraction.chars() {
@@ -128,11 +123,7 @@ fn duration_ns(text: &str) -> Result<u64, String> {
 }
 
 fn wrong_or(digits: &str, wrong: String, too_long: String) -> String {
-    if digits.chars().all(|c| c.is_ascii_digit()) {
-        too_long
-    } else {
-        wrong
-    }
+    if digits.chars().all(|c| c.is_ascii_digit()) { too_long } else { wrong }
 }
 
 #[cfg(test)]
@@ -186,30 +177,15 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_a_way_out() {
         for (text, message) in [
-            (
-                "5s",
-                "time window '5s' has neither '-' nor '+'; write START-END, START-, -END or START+LENGTH",
-            ),
+            ("5s", "time window '5s' has neither '-' nor '+'; write START-END, START-, -END or START+LENGTH"),
             ("-", "time window '-' has neither a start nor an end"),
             ("1s+", "time window '1s+' has no length after '+'"),
             ("2s-1s", "time window '2s-1s' ends before it starts"),
-            (
-                "x-",
-                "'x' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s",
-            ),
-            (
-                "1.2.3-",
-                "'1.2.3' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s",
-            ),
-            (
-                "5d-",
-                "'5d' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s",
-            ),
+            ("x-", "'x' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s"),
+            ("1.2.3-", "'1.2.3' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s"),
+            ("5d-", "'5d' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s"),
             ("99999999999-", "time '99999999999' is above 18446744073 s"),
-            (
-                "99999999999999999999999-",
-                "time '99999999999999999999999' is above 18446744073 s",
-            ),
+            ("99999999999999999999999-", "time '99999999999999999999999' is above 18446744073 s"),
         ] {
             assert_eq!(text.parse::<TimeRange>().unwrap_err(), message);
         }

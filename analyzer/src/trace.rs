@@ -88,11 +88,7 @@ impl Kind {
                 return Fit::Shorter;
             }
         }
-        if args.rest().is_empty() {
-            Fit::Exact
-        } else {
-            Fit::Longer
-        }
+        if args.rest().is_empty() { Fit::Exact } else { Fit::Longer }
     }
 }
 
@@ -146,9 +142,7 @@ impl Kinds {
             return index;
         }
         let decl = self.declared.get(name).cloned();
-        let words_only = decl
-            .as_ref()
-            .filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
+        let words_only = decl.as_ref().filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
         let fixed_bytes = words_only.map(|decl| 8 * decl.args.len());
         let index = self.push(name.to_owned(), true, decl, fixed_bytes, selection);
         self.by_name.insert(name.to_owned(), index);
@@ -159,19 +153,11 @@ impl Kinds {
     fn unmapped(&mut self, id: EventId, selection: &Selection) -> usize {
         let full = self.unmapped.len() >= MAX_UNMAPPED_KINDS;
         // No id of a record is TRACE_BEGIN, so it can stand for all the others.
-        let id = if full && !self.unmapped.contains_key(&id) {
-            EventId::TRACE_BEGIN
-        } else {
-            id
-        };
+        let id = if full && !self.unmapped.contains_key(&id) { EventId::TRACE_BEGIN } else { id };
         if let Some(&index) = self.unmapped.get(&id) {
             return index;
         }
-        let name = if full {
-            "event (unmapped)".to_owned()
-        } else {
-            id.to_string()
-        };
+        let name = if full { "event (unmapped)".to_owned() } else { id.to_string() };
         let index = self.push(name, false, None, None, selection);
         self.unmapped.insert(id, index);
         index
@@ -187,15 +173,7 @@ impl Kinds {
     ) -> usize {
         let index = self.list.len();
         let selected = selection.globs.selects(&name);
-        self.list.push(Kind {
-            index,
-            name,
-            decl,
-            selected,
-            mapped,
-            fixed_bytes,
-            misfits: Misfits::default(),
-        });
+        self.list.push(Kind { index, name, decl, selected, mapped, fixed_bytes, misfits: Misfits::default() });
         index
     }
 }
@@ -223,20 +201,9 @@ pub(crate) struct Trace {
 impl Trace {
     /// Prepares to read `inputs` in order.
     pub(crate) fn new(inputs: Vec<Input>, declared: EventSet, selection: Selection) -> Self {
-        let kinds = Kinds {
-            list: Vec::new(),
-            by_name: HashMap::new(),
-            unmapped: HashMap::new(),
-            declared,
-        };
+        let kinds = Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared };
         let findings = Findings::default();
-        Self {
-            inputs: inputs.into_iter(),
-            selection,
-            kinds,
-            findings,
-            files: Vec::new(),
-        }
+        Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
     }
 
     /// Hands every event and gap that the user asked for to `visit`, until it breaks off.

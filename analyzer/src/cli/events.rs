@@ -54,14 +54,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
         return Ok(faults);
     }
     let bar = Bar::watch(traces.iter().map(Input::progress).collect());
-    let mut trace = Trace::new(
-        traces,
-        set,
-        Selection {
-            globs,
-            ..Selection::default()
-        },
-    );
+    let mut trace = Trace::new(traces, set, Selection { globs, ..Selection::default() });
     let mut counts = PerKindCounts::default();
     trace.for_each(|item| {
         counts.count(&item);
@@ -78,22 +71,13 @@ fn list(set: &EventSet, args: &EventsArgs, globs: &Globs) -> Result<()> {
     let found: Vec<_> = set
         .iter()
         .filter(|decl| globs.selects(&decl.name))
-        .filter(|decl| {
-            args.search
-                .as_ref()
-                .is_none_or(|text| declaration(decl).contains(text.as_str()))
-        })
+        .filter(|decl| args.search.as_ref().is_none_or(|text| declaration(decl).contains(text.as_str())))
         .collect();
     let mut output = Output::create(None, [])?;
     match args.format {
         ReportFormat::Text => {
             for decl in &found {
-                output.block.put(format!(
-                    "{}:{}: {}\n",
-                    set.file_name(decl),
-                    decl.line,
-                    declaration(decl)
-                ));
+                output.block.put(format!("{}:{}: {}\n", set.file_name(decl), decl.line, declaration(decl)));
                 output.write_if_full()?;
             }
         }
@@ -118,22 +102,13 @@ fn report_fit(trace: &Trace, counts: &PerKindCounts) -> Result<()> {
     let mut never_recorded = 0;
     for kind in trace.kinds.iter().filter(|kind| kind.selected) {
         let records = counts.of(kind.index);
-        let Misfits {
-            longer,
-            shorter,
-            first_offset,
-            undeclared,
-        } = kind.misfits;
+        let Misfits { longer, shorter, first_offset, undeclared } = kind.misfits;
         let name = printable(&kind.name);
         let mut say = |text: String| output.block.put(text);
         if !kind.mapped {
-            say(format!(
-                "unmapped    {name}: {records} records, no mapping record names it\n"
-            ));
+            say(format!("unmapped    {name}: {records} records, no mapping record names it\n"));
         } else if undeclared > 0 {
-            say(format!(
-                "undeclared  {name}: {records} records, the first at offset {first_offset}\n"
-            ));
+            say(format!("undeclared  {name}: {records} records, the first at offset {first_offset}\n"));
         } else if kind.decl.is_none() {
             never_recorded += 1;
         } else if shorter + longer > 0 {
@@ -152,16 +127,12 @@ fn report_fit(trace: &Trace, counts: &PerKindCounts) -> Result<()> {
             fits += 1;
         }
         if records > 0 && kind.decl.as_ref().is_some_and(|decl| decl.properties.disabled) {
-            say(format!(
-                "disabled    {name}: {records} records of an event that the build should not have\n"
-            ));
+            say(format!("disabled    {name}: {records} records of an event that the build should not have\n"));
         }
         output.write_if_full()?;
     }
     if never_recorded > 0 {
-        output.block.put(format!(
-            "undeclared  {never_recorded} more mapped names, which have no records\n"
-        ));
+        output.block.put(format!("undeclared  {never_recorded} more mapped names, which have no records\n"));
     }
     output.block.put(format!("{fits} events are recorded as declared\n"));
     output.finish()
@@ -189,16 +160,9 @@ impl PerKindCounts {
 /// A declaration as it would be written.
 fn declaration(decl: &EventDecl) -> String {
     let args: Vec<_> = decl.args.iter().map(argument).collect();
-    let args = if args.is_empty() {
-        "void".to_owned()
-    } else {
-        args.join(", ")
-    };
+    let args = if args.is_empty() { "void".to_owned() } else { args.join(", ") };
     let disable = if decl.properties.disabled { "disable " } else { "" };
-    let format = decl
-        .format
-        .as_ref()
-        .map_or(String::new(), |format| format!(" {}", format.text));
+    let format = decl.format.as_ref().map_or(String::new(), |format| format!(" {}", format.text));
     format!("{disable}{}({args}){format}", decl.name)
 }
 
@@ -232,14 +196,7 @@ impl<'a> Listed<'a> {
             file: set.file_name(decl),
             line: decl.line,
             disabled: decl.properties.disabled,
-            args: decl
-                .args
-                .iter()
-                .map(|arg| ListedArg {
-                    name: &arg.name,
-                    c_type: &arg.c_type,
-                })
-                .collect(),
+            args: decl.args.iter().map(|arg| ListedArg { name: &arg.name, c_type: &arg.c_type }).collect(),
             format: decl.format.as_ref().map(|format| format.text.as_str()),
         }
     }

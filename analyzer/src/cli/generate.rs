@@ -22,9 +22,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
             clap_mangen::Man::new(command).render(&mut page)?;
             print(&page)?;
         }
-        Generate::Man {
-            output: Some(directory),
-        } => {
+        Generate::Man { output: Some(directory) } => {
             let cannot_write = || format!("cannot write man pages to {}", directory.display());
             fs::create_dir_all(directory).with_context(cannot_write)?;
             clap_mangen::generate_to(command, directory).with_context(cannot_write)?;

@@ -195,12 +195,7 @@ impl Tally {
             first_ns: self.span.map(|span| span.0),
             last_ns: self.span.map(|span| span.1),
             span_ns,
-            pids: self
-                .pids
-                .counts
-                .iter()
-                .map(|(&pid, &records)| PidReport { pid, records })
-                .collect(),
+            pids: self.pids.counts.iter().map(|(&pid, &records)| PidReport { pid, records }).collect(),
             records_of_other_pids: self.pids.beyond,
             dropped: findings.dropped,
             gap_count: findings.gaps,
@@ -286,32 +281,16 @@ impl Report {
             );
         }
         if let (Some(first_ns), Some(last_ns)) = (self.first_ns, self.last_ns) {
-            line(
-                "span",
-                format!(
-                    "{} s, clock {} to {}",
-                    seconds(self.span_ns),
-                    seconds(first_ns),
-                    seconds(last_ns)
-                ),
-            );
+            line("span", format!("{} s, clock {} to {}", seconds(self.span_ns), seconds(first_ns), seconds(last_ns)));
         }
         line("events", format!("{}{}", self.records, rate(self.records_per_s)));
         let pids: Vec<_> = match &self.pids[..] {
             [only] => vec![only.pid.to_string()],
-            pids => pids
-                .iter()
-                .take(8)
-                .map(|pid| format!("{} ({} records)", pid.pid, pid.records))
-                .collect(),
+            pids => pids.iter().take(8).map(|pid| format!("{} ({} records)", pid.pid, pid.records)).collect(),
         };
         if !pids.is_empty() {
             let more = self.pids.len().saturating_sub(8);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             line("pid", format!("{}{more}", pids.join(", ")));
         }
         line(
@@ -340,11 +319,7 @@ impl Report {
                 _ => "yes, see below".to_owned(),
             },
         );
-        let shown = if all {
-            self.events.len()
-        } else {
-            SHOWN_EVENTS.min(self.events.len())
-        };
+        let shown = if all { self.events.len() } else { SHOWN_EVENTS.min(self.events.len()) };
         if shown > 0 {
             output.block.put("\n     records       rate/s  event\n");
         }
@@ -355,19 +330,12 @@ impl Report {
                 EventReport { misfits: 1.., .. } => "  (not as declared)",
                 _ => "",
             };
-            output.block.put(format!(
-                "{:>12} {rate:>12}  {}{note}\n",
-                event.records,
-                printable(&event.event)
-            ));
+            output.block.put(format!("{:>12} {rate:>12}  {}{note}\n", event.records, printable(&event.event)));
             output.write_if_full()?;
         }
         if let Some(rest @ [_, ..]) = self.events.get(shown..) {
             let records: u64 = rest.iter().map(|event| event.records).sum();
-            output.block.put(format!(
-                "{records:>12}               in {} more events, --all lists them\n",
-                rest.len()
-            ));
+            output.block.put(format!("{records:>12}               in {} more events, --all lists them\n", rest.len()));
         }
         Ok(())
     }

@@ -30,20 +30,14 @@ pub(crate) struct Files {
 impl Files {
     /// Returns where on disk the files are.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.traces
-            .iter()
-            .chain(&self.events)
-            .filter_map(|input| input.path.as_deref())
+        self.traces.iter().chain(&self.events).filter_map(|input| input.path.as_deref())
     }
 
     /// Sorts out `TRACE... [EVENTS]`: the last of several files is the trace-events file if it looks like text, unless
     /// `--events` named one. Where none is given, `search` says whether to look for it.
     pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
         let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-        let mut events = events
-            .iter()
-            .map(|path| Input::open(path))
-            .collect::<Result<Vec<_>>>()?;
+        let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
         if events.is_empty() && traces.len() > 1 && traces.last_mut().is_some_and(looks_like_events) {
             events.extend(traces.pop());
         }
@@ -83,11 +77,7 @@ pub(crate) fn say_diagnostics(diagnostics: &Diagnostics, name: &str, source: &[u
     const SHOWN: usize = 20;
 
     let wanted = |severity| only.is_none_or(|only| only == severity);
-    for diagnostic in diagnostics
-        .iter()
-        .filter(|diagnostic| wanted(diagnostic.severity))
-        .take(SHOWN)
-    {
+    for diagnostic in diagnostics.iter().filter(|diagnostic| wanted(diagnostic.severity)).take(SHOWN) {
         let text = diagnostic.with_source(name, source).to_string();
         match diagnostic.severity {
             Severity::Error => say::error(text.trim_end()),
@@ -112,11 +102,7 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
     if Header::sniff(input.peek(16).with_context(cannot_read)?).is_some() {
         bail!("{name} is a trace, not a trace-events file");
     }
-    input
-        .by_ref()
-        .take(MAX_EVENTS_BYTES + 1)
-        .read_to_end(&mut source)
-        .with_context(cannot_read)?;
+    input.by_ref().take(MAX_EVENTS_BYTES + 1).read_to_end(&mut source).with_context(cannot_read)?;
     if source.len() as u64 > MAX_EVENTS_BYTES {
         bail!("{name} is larger than {MAX_EVENTS_BYTES} bytes, so it is no trace-events file");
     }
@@ -126,15 +112,11 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
 /// Whether a file given without a word on what it is, is a trace-events file: text, or named like one and empty.
 pub(crate) fn looks_like_events(input: &mut Input) -> bool {
     let named_so = input.name.contains("events") || input.path.as_deref() == Some(Path::new("/dev/null"));
-    input.path.is_some()
-        && input
-            .peek(1024)
-            .is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
+    input.path.is_some() && input.peek(1024).is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
 }
 
 fn is_text(head: &[u8]) -> bool {
-    head.iter()
-        .all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c))
+    head.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c))
         && !head.starts_with(&[0xff; 8])
 }
 

@@ -52,11 +52,7 @@ impl Input {
     /// Opens `path`, or standard input for `-`, and looks at its first bytes for gzip's or zstd's magic.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let stdin = path == Path::new("-");
-        let name = if stdin {
-            "standard input".to_owned()
-        } else {
-            path.display().to_string()
-        };
+        let name = if stdin { "standard input".to_owned() } else { path.display().to_string() };
         let open = || -> Result<(File, Progress)> {
             if stdin {
                 return Ok((stdin_file()?, Progress::default()));
@@ -67,24 +63,12 @@ impl Input {
                 bail!("it is a directory");
             }
             let total = metadata.is_file().then_some(metadata.len());
-            Ok((
-                file,
-                Progress {
-                    total,
-                    ..Progress::default()
-                },
-            ))
+            Ok((file, Progress { total, ..Progress::default() }))
         };
         let (file, progress) = open().with_context(|| format!("cannot open {name}"))?;
-        let mut file = Counting {
-            file,
-            done: Arc::clone(&progress.done),
-        };
+        let mut file = Counting { file, done: Arc::clone(&progress.done) };
         let mut magic = Vec::new();
-        file.by_ref()
-            .take(4)
-            .read_to_end(&mut magic)
-            .with_context(|| format!("cannot read {name}"))?;
+        file.by_ref().take(4).read_to_end(&mut magic).with_context(|| format!("cannot read {name}"))?;
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
         let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
         let mut peeked = Vec::new();
@@ -101,13 +85,7 @@ impl Input {
             peeked = magic;
             Box::new(file)
         };
-        Ok(Self {
-            name,
-            path: (!stdin).then(|| path.to_owned()),
-            reader,
-            peeked,
-            progress,
-        })
+        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), reader, peeked, progress })
     }
 
     /// Returns how far it has been read, to be asked while something else reads it.

@@ -27,20 +27,14 @@ impl Literal {
         let mut head = [0; Self::HEAD];
         let count = text.len().min(Self::HEAD);
         head[..count].copy_from_slice(&text[..count]);
-        Self {
-            head,
-            text: text.into(),
-        }
+        Self { head, text: text.into() }
     }
 }
 
 impl Block {
     /// A block that becomes full at about `bytes`.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self {
-            bytes: vec![0; bytes],
-            len: 0,
-        }
+        Self { bytes: vec![0; bytes], len: 0 }
     }
 
     #[inline]
@@ -65,9 +59,7 @@ impl Block {
         let at = self.len;
         self.len += used;
         // Never out of bounds, as just seen to; a slice of the right length is always a chunk of it.
-        self.bytes[at..]
-            .first_chunk_mut()
-            .expect("the block has room for N bytes")
+        self.bytes[at..].first_chunk_mut().expect("the block has room for N bytes")
     }
 
     #[cold]
@@ -140,15 +132,6 @@ impl Block {
             self.put([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
     }
-
-    /// Lets something append that writes into a `Vec`.
-    pub(crate) fn append_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.bytes.truncate(self.len);
-        write(&mut self.bytes);
-        self.len = self.bytes.len();
-        let room = self.bytes.capacity();
-        self.bytes.resize(room, 0);
-    }
 }
 
 pub(crate) const HEX: [u8; 16] = *b"0123456789abcdef";
@@ -177,20 +160,7 @@ mod tests {
 
     #[test]
     fn hexadecimal_has_no_leading_zeros() {
-        for word in [
-            0,
-            1,
-            9,
-            10,
-            15,
-            16,
-            0xff,
-            0x1234_5678_9abc_def0,
-            u64::MAX,
-            1 << 63,
-            0xffff_ffff,
-            1 << 32,
-        ] {
+        for word in [0, 1, 9, 10, 15, 16, 0xff, 0x1234_5678_9abc_def0, u64::MAX, 1 << 63, 0xffff_ffff, 1 << 32] {
             assert_eq!(written(|block| block.hex(word)), format!("{word:x}"));
         }
         for bit in 0..64 {
@@ -219,9 +189,8 @@ mod tests {
         let mut block = Block::with_capacity(4);
         for _ in 0..100 {
             block.put("abc");
-            block.append_with(|bytes| bytes.push(b'-'));
             block.byte(b'/');
         }
-        assert_eq!(block.as_bytes(), "abc-/".repeat(100).as_bytes());
+        assert_eq!(block.as_bytes(), "abc/".repeat(100).as_bytes());
     }
 }

@@ -12,8 +12,7 @@ use crate::trace::{Event, Kind};
 #[derive(Debug, Default)]
 pub(crate) struct Compat {
     lines: PerKind<Line>,
-    last_ns: Option<u64>,
-    pid: Pid,
+    before: Before,
 }
 
 #[derive(Debug)]
@@ -24,34 +23,29 @@ struct Line {
     undeclared: bool,
 }
 
-/// ` pid=N `, which seldom changes.
+/// What depends on the record before: the delta, and the pid's text, which seldom changes.
 #[derive(Debug)]
-struct Pid {
+struct Before {
+    timestamp_ns: Option<u64>,
     pid: u32,
-    text: Literal,
+    pid_text: Literal,
 }
 
-impl Default for Pid {
+impl Default for Before {
     fn default() -> Self {
-        Self {
-            pid: 0,
-            text: Literal::new(" pid=0 "),
-        }
+        Self { timestamp_ns: None, pid: 0, pid_text: Literal::new(" pid=0 ") }
     }
 }
 
-impl Compat {
+impl Before {
     #[inline]
-    fn delta_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
-        let last_ns = self.last_ns.replace(timestamp_ns).unwrap_or(timestamp_ns);
+    fn put(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
+        let last_ns = self.timestamp_ns.replace(timestamp_ns).unwrap_or(timestamp_ns);
         delta(i128::from(timestamp_ns) - i128::from(last_ns), block);
-        if pid != self.pid.pid {
-            self.pid = Pid {
-                pid,
-                text: Literal::new(format!(" pid={pid} ")),
-            };
+        if pid != self.pid {
+            (self.pid, self.pid_text) = (pid, Literal::new(format!(" pid={pid} ")));
         }
-        block.literal(&self.pid.text);
+        block.literal(&self.pid_text);
     }
 }
 
@@ -59,9 +53,7 @@ impl Render for Compat {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
         let line = self.lines.get(event.kind, Line::new);
         block.literal(&line.name);
-        // Looked up again below, since the time in between needs all of `self`.
-        self.delta_and_pid(event.record.timestamp_ns, event.record.pid, block);
-        let line = self.lines.get(event.kind, Line::new);
+        self.before.put(event.record.timestamp_ns, event.record.pid, block);
         let mut args = event.record.payload.args();
         for (before, is_string) in &line.args {
             if *is_string {
@@ -82,7 +74,7 @@ impl Render for Compat {
 
     fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
         block.put("Dropped_Event ");
-        self.delta_and_pid(record.timestamp_ns, record.pid, block);
+        self.before.put(record.timestamp_ns, record.pid, block);
         block.put("num_events_dropped=0x");
         block.hex(record.count);
         block.byte(b'\n');
@@ -127,24 +119,16 @@ fn unusual_delta(delta_ns: i128, block: &mut Block) {
     // Python divides integers with one correct rounding, as reading a decimal number does.
     let sign = if delta_ns < 0 { "-" } else { "" };
     let size = delta_ns.unsigned_abs();
-    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000)
-        .parse()
-        .unwrap_or(f64::NAN);
+    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000).parse().unwrap_or(f64::NAN);
     block.put(format!("{sign}{quotient:.3}"));
 }
 
 /// Writes bytes as Python's `repr` does.
 fn bytes_literal(bytes: &[u8], block: &mut Block) {
-    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') {
-        b'"'
-    } else {
-        b'\''
-    };
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { b'"' } else { b'\'' };
     block.put([b'b', quote]);
     let mut rest = bytes;
-    while let Some(plain) = rest
-        .iter()
-        .position(|&byte| !matches!(byte, b' '..=b'~') || byte == b'\\' || byte == quote)
+    while let Some(plain) = rest.iter().position(|&byte| !matches!(byte, b' '..=b'~') || byte == b'\\' || byte == quote)
     {
         block.put(&rest[..plain]);
         match rest[plain] {

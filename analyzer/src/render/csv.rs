@@ -26,10 +26,7 @@ struct Row {
 impl Csv {
     /// With a column for each argument of `only`, if it is given.
     pub(crate) fn new(only: Option<EventDecl>) -> Self {
-        Self {
-            rows: PerKind::default(),
-            only,
-        }
+        Self { rows: PerKind::default(), only }
     }
 
     fn time_and_pid(timestamp_ns: u64, pid: u32, block: &mut Block) {
@@ -95,10 +92,7 @@ impl Row {
         let mut event = Block::default();
         event.byte(b',');
         cell(kind.name.as_bytes(), &mut event);
-        Self {
-            event: Literal::new(event.as_bytes()),
-            args: Args::new(kind, "\"\""),
-        }
+        Self { event: Literal::new(event.as_bytes()), args: Args::new(kind, "\"\"") }
     }
 }
 

@@ -34,10 +34,7 @@ pub(crate) struct Args {
 impl Json {
     /// One document with an array of all records.
     pub(crate) fn document() -> Self {
-        Self {
-            document: true,
-            ..Self::default()
-        }
+        Self { document: true, ..Self::default() }
     }
 
     fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
@@ -96,10 +93,7 @@ impl Line {
         event.put(",\"event\":");
         string(kind.name.as_bytes(), "\"", &mut event);
         event.put(",\"args\":{");
-        Self {
-            event: Literal::new(event.as_bytes()),
-            args: Args::new(kind, "\""),
-        }
+        Self { event: Literal::new(event.as_bytes()), args: Args::new(kind, "\"") }
     }
 }
 
@@ -114,10 +108,7 @@ impl Args {
             key.byte(b':');
             (Literal::new(key.as_bytes()), arg.ty)
         };
-        Self {
-            keys: names.iter().zip(kind.args()).enumerate().map(key).collect(),
-            quote,
-        }
+        Self { keys: names.iter().zip(kind.args()).enumerate().map(key).collect(), quote }
     }
 
     /// Writes the members; returns the bytes that no argument accounts for.
@@ -170,10 +161,7 @@ fn string(bytes: &[u8], quote: &str, block: &mut Block) {
     };
     block.put(quote);
     let mut rest = text.as_bytes();
-    while let Some(at) = rest
-        .iter()
-        .position(|&byte| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f))
-    {
+    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f)) {
         block.put(&rest[..at]);
         match rest[at] {
             b'\n' => block.put(r"\n"),
@@ -184,14 +172,7 @@ fn string(bytes: &[u8], quote: &str, block: &mut Block) {
                 block.put(quote);
             }
             b'\\' => block.put(r"\\"),
-            byte => block.put([
-                b'\\',
-                b'u',
-                b'0',
-                b'0',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]),
+            byte => block.put([b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
         }
         rest = &rest[at + 1..];
     }

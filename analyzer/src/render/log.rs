@@ -12,6 +12,8 @@ use crate::trace::{Event, Fit, Kind};
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     lines: PerKind<Line>,
+    /// Where a format is filled in, kept for its capacity.
+    filled_in: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -32,7 +34,11 @@ impl Render for Log {
             values.extend(std::iter::from_fn(|| args.word()).map(Value::Pointer));
         }
         match &line.format {
-            Some(format) => block.append_with(|bytes| format.render(values.iter().copied(), bytes)),
+            Some(format) => {
+                self.filled_in.clear();
+                format.render(values.iter().copied(), &mut self.filled_in);
+                block.put(&self.filled_in);
+            }
             None => {
                 for (index, &value) in values.iter().enumerate() {
                     if index > 0 {
@@ -55,9 +61,6 @@ impl Render for Log {
 impl Line {
     fn new(kind: &Kind) -> Self {
         let format = kind.decl.as_ref().and_then(|decl| decl.format.as_ref()?.compile().ok());
-        Self {
-            name: format!("{} ", printable(&kind.name)),
-            format,
-        }
+        Self { name: format!("{} ", printable(&kind.name)), format }
     }
 }

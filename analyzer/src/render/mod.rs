@@ -56,13 +56,5 @@ impl<T> PerKind<T> {
 
 /// A name with nothing in it that a terminal would obey or a line-based reader stumble over.
 pub(crate) fn printable(name: &str) -> String {
-    name.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
+    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -40,21 +40,11 @@ impl Table {
         ];
         match &only {
             Some(decl) => {
-                columns.extend(
-                    decl.args
-                        .iter()
-                        .map(|arg| Column::new(&arg.name, arg.ty != ArgType::String)),
-                );
+                columns.extend(decl.args.iter().map(|arg| Column::new(&arg.name, arg.ty != ArgType::String)));
             }
             None => columns.push(Column::new("args", false)),
         }
-        Self {
-            only,
-            columns,
-            sample: Vec::new(),
-            widths_known: false,
-            first_ns: None,
-        }
+        Self { only, columns, sample: Vec::new(), widths_known: false, first_ns: None }
     }
 
     fn row(&mut self, timestamp_ns: u64, pid: u32, event: &str, args: Vec<String>, block: &mut Block) {
@@ -77,10 +67,7 @@ impl Table {
         self.widths_known = true;
         let rows = std::mem::take(&mut self.sample);
         for (index, column) in self.columns.iter_mut().enumerate() {
-            let cells = rows
-                .iter()
-                .filter_map(|row| row.get(index))
-                .map(|cell| cell.chars().count());
+            let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count());
             column.width = cells.max().unwrap_or(0).max(column.title.chars().count());
         }
         let titles: Vec<_> = self.columns.iter().map(|column| column.title.clone()).collect();
@@ -117,12 +104,7 @@ impl Render for Table {
         });
         let mut cells: Vec<String> = values.collect();
         if self.only.is_none() {
-            let named = event
-                .kind
-                .args()
-                .iter()
-                .zip(&cells)
-                .map(|(arg, value)| format!("{}={value}", arg.name));
+            let named = event.kind.args().iter().zip(&cells).map(|(arg, value)| format!("{}={value}", arg.name));
             let mut text = named.collect::<Vec<_>>();
             if event.fit == Fit::Undeclared {
                 let words = std::iter::from_fn(|| args.word()).enumerate();
@@ -134,13 +116,7 @@ impl Render for Table {
             let hex: String = args.rest().iter().map(|byte| format!("{byte:02x}")).collect();
             cells.push(format!("left_over={hex}"));
         }
-        self.row(
-            event.record.timestamp_ns,
-            event.record.pid,
-            &printable(&event.kind.name),
-            cells,
-            block,
-        );
+        self.row(event.record.timestamp_ns, event.record.pid, &printable(&event.kind.name), cells, block);
     }
 
     fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
@@ -157,10 +133,6 @@ impl Render for Table {
 
 impl Column {
     fn new(title: &str, right: bool) -> Self {
-        Self {
-            title: title.to_owned(),
-            width: 0,
-            right,
-        }
+        Self { title: title.to_owned(), width: 0, right }
     }
 }

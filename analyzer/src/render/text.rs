@@ -34,11 +34,7 @@ struct Colours {
 impl Colours {
     fn new(colour: bool) -> Self {
         let around = |style: Style| {
-            if colour {
-                (style.render().to_string(), style.render_reset().to_string())
-            } else {
-                Default::default()
-            }
+            if colour { (style.render().to_string(), style.render_reset().to_string()) } else { Default::default() }
         };
         Self {
             time: around(Style::new().dimmed()),
@@ -50,11 +46,7 @@ impl Colours {
 
 impl Text {
     pub(crate) fn new(colour: bool) -> Self {
-        Self {
-            lines: PerKind::default(),
-            first_ns: None,
-            colours: Colours::new(colour),
-        }
+        Self { lines: PerKind::default(), first_ns: None, colours: Colours::new(colour) }
     }
 
     fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
@@ -119,11 +111,7 @@ impl Line {
     fn new(kind: &Kind, on: &str, off: &str) -> Self {
         Self {
             name: Literal::new(format!(" {on}{}{off}", printable(&kind.name))),
-            args: kind
-                .args()
-                .iter()
-                .map(|arg| (Literal::new(format!(" {}=", arg.name)), arg.clone()))
-                .collect(),
+            args: kind.args().iter().map(|arg| (Literal::new(format!(" {}=", arg.name)), arg.clone())).collect(),
         }
     }
 }
@@ -155,10 +143,7 @@ fn quoted(bytes: &[u8], block: &mut Block) {
     block.byte(b'"');
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
-        while let Some((at, c)) = rest
-            .char_indices()
-            .find(|(_, c)| c.is_control() || matches!(c, '"' | '\\'))
-        {
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| c.is_control() || matches!(c, '"' | '\\')) {
             block.put(&rest[..at]);
             match c {
                 '\n' => block.put(r"\n"),
