@@ -4,8 +4,9 @@
 
 use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace};
 
+use crate::render::printable;
 use crate::say;
-use crate::trace::Kinds;
+use crate::trace::{Kinds, Misfits};
 
 /// Everything about the files that their reader should be told.
 #[derive(Debug, Default)]
@@ -76,7 +77,7 @@ impl Findings {
 
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
-        let misfit = |misfits: crate::trace::Misfits| misfits.shorter + misfits.undeclared > 0;
+        let misfit = |misfits: Misfits| misfits.shorter + misfits.undeclared > 0;
         !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(kind.misfits))
     }
 
@@ -86,7 +87,7 @@ impl Findings {
             say::error(text);
         }
         for text in &self.damage {
-            say::warning(text);
+            say::error(text);
         }
         for text in &self.torn {
             say::note(text);
@@ -111,40 +112,25 @@ impl Findings {
     }
 
     fn say_misfits(&self, kinds: &Kinds) {
-        let of = |count: fn(crate::trace::Misfits) -> u64| {
-            let mut found: Vec<_> = kinds.iter().filter(|kind| count(kind.misfits) > 0).collect();
-            found.sort_by_key(|kind| std::cmp::Reverse(count(kind.misfits)));
-            let total = found.iter().map(|kind| count(kind.misfits)).sum::<u64>();
-            (found, total)
-        };
-        let (undeclared, total) = of(|misfits| misfits.undeclared);
-        if let [first, rest @ ..] = &undeclared[..] {
-            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
-            let nearest = kinds.declared().nearest(&first.name);
-            let nearest = nearest.map_or(String::new(), |name| format!("; the nearest declared name is {name}"));
-            say::warning(&format!(
-                "{} of {}{others}, not declared in the trace-events file, shown as raw words{nearest}; take the trace-events-all of the build that wrote the trace",
-                records(total),
-                first.name
-            ));
-        }
-        for (found, total, what) in [
-            {
-                let (found, total) = of(|misfits| misfits.shorter);
-                (found, total, "are shorter than declared")
-            },
-            {
-                let (found, total) = of(|misfits| misfits.longer);
-                (found, total, "are longer than declared, the surplus is shown as bytes")
-            },
+        for (count, what) in [
+            (
+                (|misfits| misfits.undeclared) as fn(Misfits) -> u64,
+                "not declared in the trace-events file, shown as raw words",
+            ),
+            (|misfits| misfits.shorter, "shorter than declared"),
+            (|misfits| misfits.longer, "longer than declared"),
         ] {
-            let [first, rest @ ..] = &found[..] else { continue };
-            let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
+            let found: Vec<_> = kinds.iter().filter(|kind| count(kind.misfits) > 0).collect();
+            let Some(most) = found.iter().max_by_key(|kind| count(kind.misfits)) else { continue };
+            let total = records(found.iter().map(|kind| count(kind.misfits)).sum());
+            let others = if found.len() == 1 { String::new() } else { format!(" and {} others", found.len() - 1) };
+            let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
+            let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
             say::warning(&format!(
-                "{} of {}{others} {what}, the first at offset {}: is the trace-events file of the same build?",
-                records(total),
-                first.name,
-                first.misfits.first_offset
+                "{total} of {}{others} {what}{nearest}, the first at offset {}; \
+                 take the trace-events-all of the build that wrote the trace",
+                printable(&most.name),
+                most.misfits.first_offset
             ));
         }
     }

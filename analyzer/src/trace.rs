@@ -251,7 +251,7 @@ impl Trace {
                             continue;
                         }
                         let fit = kind.fit(record.payload);
-                        if fit != Fit::Exact && have_declarations {
+                        if fit != Fit::Exact && have_declarations && kind.mapped {
                             kind.misfits.count(fit, record.offset);
                         }
                         left -= 1;

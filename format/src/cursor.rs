@@ -13,11 +13,7 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// The byte order of the machine that runs this code.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") {
-        Self::Big
-    } else {
-        Self::Little
-    };
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
     #[inline]
     pub(crate) fn u32(self, bytes: &[u8; 4]) -> u32 {

@@ -76,10 +76,7 @@ impl Error {
     /// Tells whether there is no valid header, so that nothing can be read.
     #[must_use]
     pub const fn is_not_a_trace(&self) -> bool {
-        matches!(
-            self.kind,
-            ErrorKind::HeaderCut(_) | ErrorKind::NotATrace(..) | ErrorKind::UnsupportedVersion(_)
-        )
+        matches!(self.kind, ErrorKind::HeaderCut(_) | ErrorKind::NotATrace(..) | ErrorKind::UnsupportedVersion(_))
     }
 }
 
@@ -97,16 +94,9 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HeaderCut(0) => f.write_str("the file is empty"),
-            Self::HeaderCut(bytes) => write!(
-                f,
-                "not a trace file: {bytes} bytes are too short for the 24-byte header"
-            ),
+            Self::HeaderCut(bytes) => write!(f, "not a trace file: {bytes} bytes are too short for the 24-byte header"),
             Self::NotATrace(id, magic) if *id == EventId::TRACE_BEGIN.0 => {
-                write!(
-                    f,
-                    "not a trace file: its magic number is {magic:#018x}, not {:#018x}",
-                    crate::MAGIC
-                )
+                write!(f, "not a trace file: its magic number is {magic:#018x}, not {:#018x}", crate::MAGIC)
             }
             Self::NotATrace(id, _) => {
                 write!(f, "not a trace file: it starts with {id:#018x}, not eight bytes 0xff")
@@ -117,39 +107,24 @@ impl fmt::Display for ErrorKind {
                     2 => "1.2 to 2.0",
                     _ => "2.1 to 2.7",
                 };
-                write!(
-                    f,
-                    "format version {version} (QEMU {releases}) is not supported yet, only version 4 is"
-                )
+                write!(f, "format version {version} (QEMU {releases}) is not supported yet, only version 4 is")
             }
             Self::UnsupportedVersion(version) => {
-                write!(
-                    f,
-                    "format version {version} is unknown: QEMU writes version 4 and wrote 0, 2 and 3"
-                )
+                write!(f, "format version {version} is unknown: QEMU writes version 4 and wrote 0, 2 and 3")
             }
             Self::TornTail(bytes) => write!(f, "the file ends inside a record, {bytes} bytes into it"),
             Self::UnknownRecordType(word) => write!(f, "record type {word:#x} is neither 0 (mapping) nor 1 (event)"),
             Self::SecondHeader => f.write_str("a second file header"),
             Self::RecordTooShort(length) => {
-                write!(
-                    f,
-                    "record length {length} is shorter than the {RECORD_HEADER_BYTES}-byte record header"
-                )
+                write!(f, "record length {length} is shorter than the {RECORD_HEADER_BYTES}-byte record header")
             }
             Self::RecordTooLong(length) => {
-                write!(
-                    f,
-                    "record length {length} is above {MAX_RECORD_BYTES}, which no recorder writes"
-                )
+                write!(f, "record length {length} is above {MAX_RECORD_BYTES}, which no recorder writes")
             }
             Self::DroppedLength(length) => write!(f, "dropped record of length {length}, which is always 32"),
             Self::EmptyName => f.write_str("mapping record without a name"),
             Self::NameTooLong(length) => {
-                write!(
-                    f,
-                    "mapping record with a name of {length} bytes, above {MAX_NAME_BYTES}"
-                )
+                write!(f, "mapping record with a name of {length} bytes, above {MAX_NAME_BYTES}")
             }
             Self::NameNotUtf8 => f.write_str("mapping record with a name that is not UTF-8"),
             Self::MisplacedTraceBegin => f.write_str("event record with the id of a file header"),

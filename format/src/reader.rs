@@ -51,11 +51,7 @@ impl<'a> SliceReader<'a> {
     /// As [`Header::parse`].
     pub fn new(file: &'a [u8]) -> Result<Self> {
         let header = Header::parse(file)?;
-        Ok(Self {
-            rest: file.get(HEADER_BYTES..).unwrap_or_default(),
-            offset: HEADER_BYTES as u64,
-            header,
-        })
+        Ok(Self { rest: file.get(HEADER_BYTES..).unwrap_or_default(), offset: HEADER_BYTES as u64, header })
     }
 
     /// Returns what the header says.
@@ -162,14 +158,7 @@ impl<R: Read> StreamReader<R> {
             at_end = !refill(&mut source, &mut buffer).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
         }
         let header = Header::parse(&buffer)?;
-        Ok(Self {
-            source,
-            buffer,
-            handed_out: HEADER_BYTES,
-            offset: 0,
-            header,
-            at_end,
-        })
+        Ok(Self { source, buffer, handed_out: HEADER_BYTES, offset: 0, header, at_end })
     }
 
     /// Returns what the header says.

@@ -113,9 +113,7 @@ impl<'a> Payload<'a> {
     #[inline]
     #[must_use]
     pub const fn args(&self) -> Args<'a> {
-        Args {
-            cursor: Cursor::new(self.bytes, self.order),
-        }
+        Args { cursor: Cursor::new(self.bytes, self.order) }
     }
 }
 
@@ -208,21 +206,10 @@ fn event<'a>(cursor: &mut Cursor<'a>, offset: u64, order: ByteOrder) -> Result<R
             return Err(ErrorKind::DroppedLength(length).into());
         }
         let count = cursor.u64().ok_or(NoRecord::Incomplete)?;
-        return Ok(Record::Dropped(DroppedRecord {
-            offset,
-            timestamp_ns,
-            pid,
-            count,
-        }));
+        return Ok(Record::Dropped(DroppedRecord { offset, timestamp_ns, pid, count }));
     }
     let bytes = cursor.take((length - MIN) as usize).ok_or(NoRecord::Incomplete)?;
-    Ok(Record::Event(EventRecord {
-        offset,
-        id,
-        timestamp_ns,
-        pid,
-        payload: Payload::new(bytes, order),
-    }))
+    Ok(Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload: Payload::new(bytes, order) }))
 }
 
 #[cold]

@@ -72,10 +72,8 @@ impl<W: Write> TraceWriter<W> {
     pub fn event(&mut self, id: EventId, timestamp_ns: u64, pid: u32, args: &[Value<'_>]) -> Result<(), WriteError> {
         self.start(TYPE_EVENT, ordinary(id)?);
         self.order.put_u64(timestamp_ns, &mut self.record);
-        let payload_bytes = args
-            .iter()
-            .map(|arg| if let Value::String(s) = arg { 4 + s.len() } else { 8 })
-            .sum::<usize>();
+        let payload_bytes =
+            args.iter().map(|arg| if let Value::String(s) = arg { 4 + s.len() } else { 8 }).sum::<usize>();
         let length = payload_bytes
             .checked_add(RECORD_HEADER_BYTES as usize)
             .and_then(|length| u32::try_from(length).ok())
@@ -152,10 +150,7 @@ impl fmt::Display for WriteError {
             Self::Io(error) => error.fmt(f),
             Self::NameLength(bytes) => write!(f, "event name of {bytes} bytes, not 1 to {MAX_NAME_BYTES}"),
             Self::RecordLength(bytes) => {
-                write!(
-                    f,
-                    "arguments of {bytes} bytes do not fit a record of at most {MAX_RECORD_BYTES}"
-                )
+                write!(f, "arguments of {bytes} bytes do not fit a record of at most {MAX_RECORD_BYTES}")
             }
             Self::SpecialId(id) => write!(f, "{id} is not an id that a program's event may have"),
         }

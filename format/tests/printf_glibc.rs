@@ -46,18 +46,11 @@ fn build_reference() -> Option<PathBuf> {
     let source = directory.join("printf_reference.c");
     let program = directory.join("printf_reference");
     std::fs::write(&source, REFERENCE).expect("the target directory can be written");
-    let output = Command::new("cc")
-        .args(["-std=gnu99", "-O1", "-w", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .output();
+    let output = Command::new("cc").args(["-std=gnu99", "-O1", "-w", "-o"]).arg(&program).arg(&source).output();
     match output {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => {
-            eprintln!(
-                "SKIPPED: cc cannot build the reference: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            eprintln!("SKIPPED: cc cannot build the reference: {}", String::from_utf8_lossy(&output.stderr));
             None
         }
         Err(error) => {
@@ -137,11 +130,7 @@ fn case(random: &mut Random) -> Case {
             let limit = random.pick(&[80, 24, 24, 24]);
             let width = random.below(limit);
             // A leading 0 would be a flag.
-            format.push_str(&if dot.is_empty() && width == 0 {
-                String::new()
-            } else {
-                format!("{dot}{width}")
-            });
+            format.push_str(&if dot.is_empty() && width == 0 { String::new() } else { format!("{dot}{width}") });
         }
         _ => {
             format.push_str(&format!("{dot}*"));
@@ -159,14 +148,9 @@ fn case(random: &mut Random) -> Case {
     }
     format.push(conversion);
     args.push(match conversion {
-        's' => Arg::Text(random.pick(&[
-            "",
-            "a",
-            "disk",
-            "virtio-blk",
-            "Gr\u{fc}\u{df}e",
-            "a rather long piece of text",
-        ])),
+        's' => {
+            Arg::Text(random.pick(&["", "a", "disk", "virtio-blk", "Gr\u{fc}\u{df}e", "a rather long piece of text"]))
+        }
         // NUL would end C's text early for this test's framing only.
         'c' => Arg::Word(1 + random.below(255) as u64 + (random.next() << 8)),
         _ => Arg::Word(number(random)),
@@ -203,21 +187,12 @@ fn every_conversion_prints_what_glibc_prints() {
     let mut stdin = child.stdin.take().expect("piped");
     let feeder = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().expect("the reference ends").stdout;
-    feeder
-        .join()
-        .expect("no panic")
-        .expect("the reference reads all its input");
+    feeder.join().expect("no panic").expect("the reference reads all its input");
 
     let mut rest = output.as_slice();
     for case in &cases {
-        let end = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .expect("a length for each case");
-        let length: usize = std::str::from_utf8(&rest[..end])
-            .expect("digits")
-            .parse()
-            .expect("printf did not fail");
+        let end = rest.iter().position(|byte| *byte == b'\n').expect("a length for each case");
+        let length: usize = std::str::from_utf8(&rest[..end]).expect("digits").parse().expect("printf did not fail");
         let expected = &rest[end + 1..end + 1 + length];
         rest = &rest[end + 1 + length..];
 
@@ -228,11 +203,7 @@ fn every_conversion_prints_what_glibc_prints() {
             Arg::Text(text) => Value::String(text.as_bytes()),
         });
         format.render(values, &mut text);
-        assert_eq!(
-            String::from_utf8_lossy(&text),
-            String::from_utf8_lossy(expected),
-            "{case:?}"
-        );
+        assert_eq!(String::from_utf8_lossy(&text), String::from_utf8_lossy(expected), "{case:?}");
         assert_eq!(text, expected, "{case:?}");
         assert_eq!(format.conversions().len(), case.args.len(), "{case:?}");
     }

@@ -15,11 +15,7 @@ pub(super) fn check(line: &str, args: &[ArgDecl], span: &Range<usize>, mut repor
     let format = match Format::compile(source) {
         Ok(format) => format,
         Err(error) => {
-            return report(Fault {
-                span: in_line(error.span()),
-                message: error.to_string(),
-                help: None,
-            });
+            return report(Fault { span: in_line(error.span()), message: error.to_string(), help: None });
         }
     };
     // The width of an old type is a guess.
@@ -32,30 +28,18 @@ pub(super) fn check(line: &str, args: &[ArgDecl], span: &Range<usize>, mut repor
             Mismatch::MissingArgument(index) => {
                 let within = format.conversions()[index].span.clone();
                 let message = format!("no argument for conversion '{}'", shown(&source[within.clone()]));
-                Fault::new(
-                    in_line(within),
-                    message,
-                    format!("the arguments are {} in number", args.len()),
-                )
+                Fault::new(in_line(within), message, format!("the arguments are {} in number", args.len()))
             }
             Mismatch::SurplusArgument(index) => {
                 let message = format!("argument '{}' is not in the format", shown(&args[index].name));
-                Fault::new(
-                    args[index].span.clone(),
-                    message,
-                    format!("add '{}'", conversion_for(&args[index])),
-                )
+                Fault::new(args[index].span.clone(), message, format!("add '{}'", conversion_for(&args[index])))
             }
             Mismatch::Type(index) => {
                 let within = format.conversions()[index].span.clone();
                 let (conversion, name) = (shown(&source[within.clone()]), shown(&args[index].name));
                 let c_type = shown(&args[index].c_type);
                 let message = format!("conversion '{conversion}' does not fit argument '{name}' of type '{c_type}'");
-                Fault::new(
-                    in_line(within),
-                    message,
-                    format!("use '{}'", conversion_for(&args[index])),
-                )
+                Fault::new(in_line(within), message, format!("use '{}'", conversion_for(&args[index])))
             }
         });
     }

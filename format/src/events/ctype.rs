@@ -184,20 +184,13 @@ pub(super) fn intern(type_spelling: &str) -> Cow<'static, str> {
     COMMON
         .iter()
         .find(|(spelling, _)| *spelling == type_spelling)
-        .map_or_else(
-            || Cow::Owned(type_spelling.to_owned()),
-            |(spelling, _)| Cow::Borrowed(*spelling),
-        )
+        .map_or_else(|| Cow::Owned(type_spelling.to_owned()), |(spelling, _)| Cow::Borrowed(*spelling))
 }
 
 /// Returns the first word of a type that is not on tracetool's list. Words end at blanks only, and `*` vanish.
 pub(super) fn refused_word(type_spelling: &str) -> Option<Cow<'_, str>> {
     type_spelling.split(' ').find_map(|word| {
-        let bare = if word.contains('*') {
-            Cow::Owned(word.replace('*', ""))
-        } else {
-            Cow::Borrowed(word)
-        };
+        let bare = if word.contains('*') { Cow::Owned(word.replace('*', "")) } else { Cow::Borrowed(word) };
         let known = matches!(&*bare, "" | "const") || ALLOWED_TYPES.contains(&&*bare);
         (!known).then_some(bare)
     })
@@ -211,9 +204,7 @@ pub(super) fn is_known_foreign(type_spelling: &str) -> bool {
 /// The test of scripts/tracetool/backend/simple.py, which makes the layout: the beginning, and exactly one `*`.
 fn is_string(type_spelling: &str) -> bool {
     let spelling = type_spelling.trim_start_matches(super::is_blank);
-    ["const char*", "char*", "const char *", "char *"]
-        .iter()
-        .any(|beginning| spelling.starts_with(beginning))
+    ["const char*", "char*", "const char *", "char *"].iter().any(|beginning| spelling.starts_with(beginning))
         && spelling.bytes().filter(|byte| *byte == b'*').count() == 1
 }
 

@@ -85,9 +85,6 @@ impl EventDecl {
     /// the one can read the other.
     #[must_use]
     pub fn has_layout_of(&self, other: &Self) -> bool {
-        self.args
-            .iter()
-            .map(|arg| arg.ty.is_string())
-            .eq(other.args.iter().map(|arg| arg.ty.is_string()))
+        self.args.iter().map(|arg| arg.ty.is_string()).eq(other.args.iter().map(|arg| arg.ty.is_string()))
     }
 }

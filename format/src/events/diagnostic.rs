@@ -54,11 +54,7 @@ impl Diagnostic {
     /// `source` is the text that was parsed. Text of any other file shows wrong lines, nothing worse.
     #[must_use]
     pub const fn with_source<'a>(&'a self, file_name: &'a str, source: &'a [u8]) -> WithSource<'a> {
-        WithSource {
-            diagnostic: self,
-            file_name,
-            source,
-        }
+        WithSource { diagnostic: self, file_name, source }
     }
 }
 
@@ -83,10 +79,7 @@ impl fmt::Display for WithSource<'_> {
         let start = span.start.min(self.source.len());
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let line_start = self.source[..start].iter().rposition(is_end).map_or(0, |end| end + 1);
-        let line_end = self.source[start..]
-            .iter()
-            .position(is_end)
-            .map_or(self.source.len(), |end| start + end);
+        let line_end = self.source[start..].iter().position(is_end).map_or(self.source.len(), |end| start + end);
         let place_end = span.end.clamp(start, line_end);
 
         let before: Vec<char> = plain(&self.source[line_start..start]).collect();
@@ -94,13 +87,8 @@ impl fmt::Display for WithSource<'_> {
         let lead = if cut > 0 { "..." } else { "" };
         let shown = &before[cut..];
         let place = plain(&self.source[start..place_end]).take(SHOWN_LINE).count().max(1);
-        let mut after: String = plain(&self.source[start..line_end])
-            .take(SHOWN_LINE - shown.len())
-            .collect();
-        if plain(&self.source[start..line_end])
-            .nth(SHOWN_LINE - shown.len())
-            .is_some()
-        {
+        let mut after: String = plain(&self.source[start..line_end]).take(SHOWN_LINE - shown.len()).collect();
+        if plain(&self.source[start..line_end]).nth(SHOWN_LINE - shown.len()).is_some() {
             after.push_str("...");
         }
         let marks = "^".repeat(place.min(SHOWN_LINE - shown.len()));
@@ -235,10 +223,7 @@ mod tests {
             diagnostic(70..90).with_source("f", b"short").to_string(),
             concat!("f:2:5: odd word\n", "  short\n", "       ^\n", "help: drop it")
         );
-        assert_eq!(
-            diagnostic(0..9).with_source("f", b"").to_string(),
-            "f:2:5: odd word\n  \n  ^\nhelp: drop it"
-        );
+        assert_eq!(diagnostic(0..9).with_source("f", b"").to_string(), "f:2:5: odd word\n  \n  ^\nhelp: drop it");
     }
 
     #[test]
@@ -256,10 +241,7 @@ mod tests {
             all.push(Severity::Warning, || diagnostic(0..1));
         }
         all.push(Severity::Error, || diagnostic(0..1));
-        assert_eq!(
-            (all.errors(), all.warnings(), all.dropped()),
-            (1, MAX_DIAGNOSTICS + 3, 3)
-        );
+        assert_eq!((all.errors(), all.warnings(), all.dropped()), (1, MAX_DIAGNOSTICS + 3, 3));
         assert_eq!(all.iter().count(), MAX_DIAGNOSTICS + 1);
     }
 }

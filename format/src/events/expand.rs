@@ -18,11 +18,7 @@ impl Expanded {
     pub(super) fn source_span(&self, range: Range<usize>) -> Range<usize> {
         let end_of_text = self.origins.last().map_or(0, |origin| origin.1);
         let start = self.origins.get(range.start).map_or(end_of_text, |origin| origin.0);
-        let end = if range.is_empty() {
-            start
-        } else {
-            self.origins.get(range.end - 1).map_or(end_of_text, |o| o.1)
-        };
+        let end = if range.is_empty() { start } else { self.origins.get(range.end - 1).map_or(end_of_text, |o| o.1) };
         start..end
     }
 
@@ -34,10 +30,7 @@ impl Expanded {
 
 /// Resolves escapes and macros. The text ends at a NUL, where C's printf would stop.
 pub(super) fn expand(source: &str) -> Result<Expanded, FormatError> {
-    let mut expanded = Expanded {
-        bytes: Vec::with_capacity(source.len()),
-        origins: Vec::with_capacity(source.len()),
-    };
+    let mut expanded = Expanded { bytes: Vec::with_capacity(source.len()), origins: Vec::with_capacity(source.len()) };
     for token in Tokens::new(source) {
         let text = &source[token.span.clone()];
         match token.kind {

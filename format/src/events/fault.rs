@@ -48,11 +48,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            help: Some(help.into()),
-        }
+        Self { span, message: message.into(), help: Some(help.into()) }
     }
 }
 
@@ -82,11 +78,9 @@ pub(super) fn missing_open(text: &str) -> Fault {
     // A name such as `bdrv-open` has its fault before the missing parenthesis.
     match head.char_indices().find(|(_, c)| !is_word(*c) && !is_blank(*c)) {
         Some((position, '-')) => odd_character(position, '-'),
-        _ => Fault::new(
-            end..end,
-            "missing '(' after the event name",
-            "write NAME(void) for an event without arguments",
-        ),
+        _ => {
+            Fault::new(end..end, "missing '(' after the event name", "write NAME(void) for an event without arguments")
+        }
     }
 }
 
@@ -94,22 +88,14 @@ pub(super) fn missing_close(text: &str, after_open: usize) -> Fault {
     let list = &text[after_open..];
     let list = &list[..list.find('"').unwrap_or(list.len())];
     let end = after_open + list.trim_end_matches(is_blank).len();
-    Fault::new(
-        end..end,
-        "missing ')' after the arguments",
-        "close the list of arguments with ')'",
-    )
+    Fault::new(end..end, "missing ')' after the arguments", "close the list of arguments with ')'")
 }
 
 pub(super) fn odd_character(position: usize, odd: char) -> Fault {
     let span = position..position + odd.len_utf8();
     match odd {
         '-' => Fault::new(span, "'-' in the event name", "use '_' instead"),
-        '\u{1a}' => Fault::new(
-            span,
-            "byte that is not UTF-8 before '('",
-            "use letters, digits and '_' in names",
-        ),
+        '\u{1a}' => Fault::new(span, "byte that is not UTF-8 before '('", "use letters, digits and '_' in names"),
         _ => {
             let message = format!("'{}' before '('", shown(odd.encode_utf8(&mut [0; 4])));
             Fault::new(span, message, "use letters, digits and '_' in names")
@@ -119,11 +105,7 @@ pub(super) fn odd_character(position: usize, odd: char) -> Fault {
 
 /// What tracetool looks for in the text of a format, string literal or not.
 pub(super) fn forbidden_text(text: &str, start: usize) -> Result<(), Fault> {
-    let find = |pattern: &str| {
-        text[start..]
-            .find(pattern)
-            .map(|at| start + at..start + at + pattern.len())
-    };
+    let find = |pattern: &str| text[start..].find(pattern).map(|at| start + at..start + at + pattern.len());
     if let Some(span) = find("%m") {
         let help = "pass the error as an argument: strerror(errno) for '%s'";
         return Err(Fault::new(span, "'%m' in the format", help));

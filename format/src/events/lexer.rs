@@ -48,18 +48,12 @@ impl Iterator for Tokens<'_> {
             ',' => (TokenKind::Comma, 1),
             'A'..='Z' | 'a'..='z' | '_' => {
                 let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                (
-                    TokenKind::Macro,
-                    rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len()),
-                )
+                (TokenKind::Macro, rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len()))
             }
             _ => (TokenKind::Other, first.len_utf8()),
         };
         self.position = start + length;
-        Some(Token {
-            kind,
-            span: start..self.position,
-        })
+        Some(Token { kind, span: start..self.position })
     }
 }
 
@@ -100,12 +94,6 @@ mod tests {
     #[test]
     fn a_literal_without_its_closing_quote_reaches_to_the_end() {
         let tokens: Vec<_> = Tokens::new(r#" "ab\""#).collect();
-        assert_eq!(
-            tokens,
-            [Token {
-                kind: TokenKind::Unterminated,
-                span: 1..6
-            }]
-        );
+        assert_eq!(tokens, [Token { kind: TokenKind::Unterminated, span: 1..6 }]);
     }
 }

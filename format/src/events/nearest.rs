@@ -42,9 +42,7 @@ fn distance(left: &[char], right: &[char], limit: usize) -> Option<usize> {
     for (row, &from) in left.iter().enumerate() {
         current[0] = row + 1;
         for (column, &to) in right.iter().enumerate() {
-            let mut edits = (last[column] + usize::from(from != to))
-                .min(last[column + 1] + 1)
-                .min(current[column] + 1);
+            let mut edits = (last[column] + usize::from(from != to)).min(last[column + 1] + 1).min(current[column] + 1);
             if row > 0 && column > 0 && from == right[column - 1] && left[row - 1] == to {
                 edits = edits.min(before_last[column - 1] + 1);
             }
@@ -66,11 +64,7 @@ mod tests {
     #[test]
     fn edits_are_counted_and_a_swap_is_one() {
         let edits = |left: &str, right: &str| {
-            distance(
-                &left.chars().collect::<Vec<_>>(),
-                &right.chars().collect::<Vec<_>>(),
-                99,
-            )
+            distance(&left.chars().collect::<Vec<_>>(), &right.chars().collect::<Vec<_>>(), 99)
         };
         assert_eq!(edits("", ""), Some(0));
         assert_eq!(edits("uint32_t", "uint32_t"), Some(0));

@@ -63,10 +63,7 @@ pub struct Parsed {
 #[must_use]
 pub fn parse(source: &[u8], mode: Mode) -> Parsed {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-    let mut parser = Parser {
-        mode,
-        parsed: Parsed::default(),
-    };
+    let mut parser = Parser { mode, parsed: Parsed::default() };
     let mut start = 0;
     if mode == Mode::Lenient && source.starts_with(BYTE_ORDER_MARK) {
         start = BYTE_ORDER_MARK.len();
@@ -76,12 +73,7 @@ pub fn parse(source: &[u8], mode: Mode) -> Parsed {
         number = number.saturating_add(1);
         let length = source[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         let end = length.map_or(source.len(), |length| start + length);
-        let line = Line {
-            raw: &source[start..end],
-            text: text_of(&source[start..end]),
-            start,
-            number,
-        };
+        let line = Line { raw: &source[start..end], text: text_of(&source[start..end]), start, number };
         parser.line(&line, end < source.len());
         start = end + if source[end..].starts_with(b"\r\n") { 2 } else { 1 };
     }
@@ -98,27 +90,19 @@ impl Parser {
         let first = line.text.trim_start_matches(is_blank).chars().next();
         let outcome = if self.mode == Mode::Strict && !has_newline {
             let end = line.text.len();
-            Err(Fault::new(
-                end..end,
-                "no newline at the end of the file",
-                "end the last line with a newline",
-            ))
+            Err(Fault::new(end..end, "no newline at the end of the file", "end the last line with a newline"))
         } else if matches!(first, None | Some('#')) {
             Ok(())
         } else {
             self.declaration(line)
         };
         if let Err(fault) = outcome {
-            self.parsed
-                .diagnostics
-                .push(Severity::Error, || line.diagnostic(Severity::Error, fault));
+            self.parsed.diagnostics.push(Severity::Error, || line.diagnostic(Severity::Error, fault));
         }
     }
 
     fn warn(&mut self, line: &Line<'_>, make: impl FnOnce() -> Fault) {
-        self.parsed
-            .diagnostics
-            .push(Severity::Warning, || line.diagnostic(Severity::Warning, make()));
+        self.parsed.diagnostics.push(Severity::Warning, || line.diagnostic(Severity::Warning, make()));
     }
 
     /// An error for today's tracetool, a warning otherwise.
@@ -135,25 +119,14 @@ impl Parser {
         let open = text.find('(').ok_or_else(|| missing_open(text))?;
         let (head, name_span) = self.head(line, open)?;
         let after_open = open + 1;
-        let close = text[after_open..]
-            .find(')')
-            .ok_or_else(|| missing_close(text, after_open))?
-            + after_open;
+        let close = text[after_open..].find(')').ok_or_else(|| missing_close(text, after_open))? + after_open;
         let args = self.args(line, after_open..close).map_err(|fault| {
             // A quote among the arguments: the `)` found is one of the format's.
-            if text[after_open..close].contains('"') {
-                missing_close(text, after_open)
-            } else {
-                fault
-            }
+            if text[after_open..close].contains('"') { missing_close(text, after_open) } else { fault }
         })?;
         if args.len() > MOST_ARGS && self.mode == Mode::Strict {
             let message = format!("{} arguments, the most is {MOST_ARGS}", args.len());
-            return Err(Fault::new(
-                args[MOST_ARGS].span.clone(),
-                message,
-                "split the event in two",
-            ));
+            return Err(Fault::new(args[MOST_ARGS].span.clone(), message, "split the event in two"));
         }
         let formats = self.formats(line, close + 1, head.tcg)?;
 
@@ -162,23 +135,9 @@ impl Parser {
             let first = formats.first().cloned();
             let second = formats.get(1).cloned().or_else(|| first.clone());
             let host_args = args.iter().filter(|arg| !is_tcg(&arg.c_type)).cloned().collect();
-            self.take(
-                line,
-                format!("{name}_trans"),
-                head,
-                Some(TcgHalf::Translation),
-                host_args,
-                first,
-            );
+            self.take(line, format!("{name}_trans"), head, Some(TcgHalf::Translation), host_args, first);
             let all_args = args.into_iter().map(with_host_type).collect();
-            self.take(
-                line,
-                format!("{name}_exec"),
-                head,
-                Some(TcgHalf::Execution),
-                all_args,
-                second,
-            );
+            self.take(line, format!("{name}_exec"), head, Some(TcgHalf::Execution), all_args, second);
         } else {
             self.take(line, name, head, None, args, formats.last().cloned());
         }
@@ -196,27 +155,17 @@ impl Parser {
         }
         let trimmed = text.trim_end_matches(is_blank);
         if trimmed.is_empty() {
-            return Err(Fault::new(
-                open..open,
-                "no event name before '('",
-                "write the name of the event",
-            ));
+            return Err(Fault::new(open..open, "no event name before '('", "write the name of the event"));
         }
         if trimmed.len() < open {
             let message = "blank between the event name and '('";
             self.refuse(line, || Fault::new(trimmed.len()..open, message, "remove the blank"))?;
         }
-        let name_start = trimmed
-            .rfind(is_blank)
-            .map_or(0, |blank| blank + char_length(trimmed, blank));
+        let name_start = trimmed.rfind(is_blank).map_or(0, |blank| blank + char_length(trimmed, blank));
         let before = &text[..name_start];
         // In tracetool's expression the properties take at least one character and a blank: a lone blank is neither.
         if self.mode == Mode::Strict && before.trim_matches(is_blank).is_empty() && before.chars().count() == 1 {
-            return Err(Fault::new(
-                0..name_start,
-                "single blank before the event name",
-                "remove the blank",
-            ));
+            return Err(Fault::new(0..name_start, "single blank before the event name", "remove the blank"));
         }
         let mut head = Head::default();
         let mut start = 0;
@@ -231,11 +180,7 @@ impl Parser {
         if !is_identifier(name) {
             self.warn(line, || {
                 let message = format!("event name '{}' is no C identifier", shown(name));
-                Fault::new(
-                    name_start..trimmed.len(),
-                    message,
-                    "use letters, digits and '_', a letter first",
-                )
+                Fault::new(name_start..trimmed.len(), message, "use letters, digits and '_', a letter first")
             });
         }
         Ok((head, name_start..trimmed.len()))
@@ -243,11 +188,7 @@ impl Parser {
 
     fn property(&mut self, line: &Line<'_>, word: &str, span: Range<usize>, head: &mut Head) -> Result<(), Fault> {
         let removed = |release: &str, help: &str| {
-            Fault::new(
-                span.clone(),
-                format!("property '{word}' was removed in QEMU {release}"),
-                help,
-            )
+            Fault::new(span.clone(), format!("property '{word}' was removed in QEMU {release}"), help)
         };
         let strict = self.mode == Mode::Strict;
         match word {
@@ -257,11 +198,7 @@ impl Parser {
             "tcg" if strict => return Err(removed("7.0", "declare an ordinary event")),
             "tcg" => head.tcg = true,
             _ => {
-                let known: &[&str] = if strict {
-                    &["disable"]
-                } else {
-                    &["disable", "vcpu", "tcg"]
-                };
+                let known: &[&str] = if strict { &["disable"] } else { &["disable", "vcpu", "tcg"] };
                 let help = nearest(word, known.iter().copied())
                     .map_or_else(|| "the known property is 'disable'".to_owned(), did_you_mean);
                 let message = format!("unknown property '{}'", shown(word));
@@ -290,11 +227,7 @@ impl Parser {
             start += piece.len() + 1;
             if trimmed.is_empty() {
                 let comma = span.start.saturating_sub(1).max(list.start)..span.start;
-                return Err(Fault::new(
-                    comma,
-                    "empty argument",
-                    "write an argument or remove the comma",
-                ));
+                return Err(Fault::new(comma, "empty argument", "write an argument or remove the comma"));
             }
             if trimmed != "void" {
                 args.push(self.arg(line, span)?);
@@ -311,10 +244,7 @@ impl Parser {
             let after = &text[star + 1..];
             (star + 1, text.len() - after.trim_start_matches(is_blank).len())
         } else if let Some(blank) = text.rfind(is_blank) {
-            (
-                text[..blank].trim_end_matches(is_blank).len(),
-                blank + char_length(text, blank),
-            )
+            (text[..blank].trim_end_matches(is_blank).len(), blank + char_length(text, blank))
         } else if ArgType::from_c(text).is_some() {
             let message = format!("argument of type '{}' has no name", shown(text));
             return Err(Fault::new(span, message, "write a name after the type"));
@@ -351,21 +281,14 @@ impl Parser {
                 None if spelling.contains('*') => "declare it as 'void *'".to_owned(),
                 None => "use a standard C type or one of fixed size such as 'uint64_t'".to_owned(),
             };
-            return Err(Fault::new(
-                span,
-                format!("type '{}' is not allowed", shown(spelling)),
-                help,
-            ));
+            return Err(Fault::new(span, format!("type '{}' is not allowed", shown(spelling)), help));
         }
         if let Some(meant) = meant
             && !spelling.contains('*')
             && !is_known_foreign(spelling)
         {
             self.warn(line, || {
-                let message = format!(
-                    "type '{}' is not known and read as an unsigned 64-bit word",
-                    shown(spelling)
-                );
+                let message = format!("type '{}' is not known and read as an unsigned 64-bit word", shown(spelling));
                 Fault::new(span, message, did_you_mean(meant))
             });
         }
@@ -418,11 +341,7 @@ impl Parser {
                 true => Fault::new(span, "comment after a declaration", COMMENT_HELP),
                 false => {
                     let message = format!("'{}' after the arguments is no format", shown(&text[span.clone()]));
-                    Fault::new(
-                        span,
-                        message,
-                        "a format begins with '\"'; tracetool ignores the rest of the line",
-                    )
+                    Fault::new(span, message, "a format begins with '\"'; tracetool ignores the rest of the line")
                 }
             });
             return Ok(formats);
@@ -483,10 +402,8 @@ impl Parser {
         if let Some(format) = &format {
             agreement::check(&line.text, &args, format, |fault| self.warn(line, || fault));
         }
-        let mut format = format.map(|span| FormatSource {
-            text: line.owned(span.clone()),
-            span: line.in_source(&span),
-        });
+        let mut format =
+            format.map(|span| FormatSource { text: line.owned(span.clone()), span: line.in_source(&span) });
         for arg in &mut args {
             arg.span = line.in_source(&arg.span);
         }
@@ -499,25 +416,11 @@ impl Parser {
                 span: end..end,
             };
             args.insert(0, cpu);
-            let format = format.get_or_insert_with(|| FormatSource {
-                text: String::new(),
-                span: end..end,
-            });
+            let format = format.get_or_insert_with(|| FormatSource { text: String::new(), span: end..end });
             format.text.insert_str(0, "\"cpu=%p \"");
         }
-        let properties = Properties {
-            disabled: head.disabled,
-            vcpu: head.vcpu,
-            tcg,
-        };
-        self.parsed.events.push(EventDecl {
-            name,
-            properties,
-            args,
-            format,
-            line: line.number,
-            file: 0,
-        });
+        let properties = Properties { disabled: head.disabled, vcpu: head.vcpu, tcg };
+        self.parsed.events.push(EventDecl { name, properties, args, format, line: line.number, file: 0 });
     }
 }
 

@@ -155,11 +155,7 @@ impl Format {
     /// have or that cannot be printed (`%n`).
     pub fn compile(source: &str) -> Result<Self, FormatError> {
         let expanded = expand(source)?;
-        let mut format = Self {
-            text: Vec::new(),
-            parts: Vec::new(),
-            conversions: Vec::new(),
-        };
+        let mut format = Self { text: Vec::new(), parts: Vec::new(), conversions: Vec::new() };
         let bytes = &expanded.bytes;
         let (mut position, mut literal) = (0, 0);
         while position < bytes.len() {
@@ -179,10 +175,7 @@ impl Format {
             }
             if let Some(spec) = spec.filter(|spec| spec.conversion != b'm') {
                 let span = expanded.source_span(position..end);
-                format.conversions.extend(spec.expected().map(|expected| Conversion {
-                    expected,
-                    span: span.clone(),
-                }));
+                format.conversions.extend(spec.expected().map(|expected| Conversion { expected, span: span.clone() }));
                 format.parts.push(Part::Spec(spec));
             }
             position = end;
@@ -272,12 +265,7 @@ const fn fits(expected: Expected, ty: Option<ArgType>) -> bool {
 /// Reads the conversion that begins with the `%` at `start`: `None` for `%%`, and where it ends.
 fn conversion(expanded: &Expanded, start: usize) -> Result<(Option<Spec>, usize), FormatError> {
     let bytes = &expanded.bytes;
-    let fail = |kind, end: usize| {
-        Err(FormatError::new(
-            kind,
-            expanded.source_span(start..end.min(bytes.len())),
-        ))
-    };
+    let fail = |kind, end: usize| Err(FormatError::new(kind, expanded.source_span(start..end.min(bytes.len()))));
     let at = |position: usize| bytes.get(position).copied().unwrap_or(0);
 
     let mut spec = Spec::default();
@@ -294,11 +282,7 @@ fn conversion(expanded: &Expanded, start: usize) -> Result<(Option<Spec>, usize)
     if at(position) == b'.' {
         let (precision, after) = field(bytes, position + 1);
         // `%.d` is `%.0d`.
-        spec.precision = if precision == Field::None {
-            Field::Fixed(0)
-        } else {
-            precision
-        };
+        spec.precision = if precision == Field::None { Field::Fixed(0) } else { precision };
         position = after;
     }
     (spec.length, position) = match (at(position), at(position + 1)) {
@@ -331,15 +315,12 @@ fn field(bytes: &[u8], start: usize) -> (Field, usize) {
     if bytes.get(start) == Some(&b'*') {
         return (Field::Argument, start + 1);
     }
-    let digits = bytes[start.min(bytes.len())..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = bytes[start.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 {
         return (Field::None, start);
     }
-    let number = bytes[start..start + digits].iter().fold(0_usize, |number, digit| {
-        number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
-    });
+    let number = bytes[start..start + digits]
+        .iter()
+        .fold(0_usize, |number, digit| number.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
     (Field::Fixed(number), start + digits)
 }

@@ -80,19 +80,13 @@ impl Spec {
             b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => Expected::Int,
             _ => Expected::Float,
         };
-        [star(self.width), star(self.precision), Some(own)]
-            .into_iter()
-            .flatten()
+        [star(self.width), star(self.precision), Some(own)].into_iter().flatten()
     }
 
     /// Appends the text of the next argument, `None` if arguments are missing.
     #[inline]
     pub(super) fn render<'v>(&self, args: &mut impl Iterator<Item = Value<'v>>, out: &mut Vec<u8>) -> Option<()> {
-        let mut layout = Layout {
-            left: self.left,
-            width: 0,
-            precision: None,
-        };
+        let mut layout = Layout { left: self.left, width: 0, precision: None };
         match self.width {
             Field::None => {}
             Field::Fixed(width) => layout.width = width.min(MAX_FIELD),
@@ -107,20 +101,14 @@ impl Spec {
             Field::Fixed(precision) => layout.precision = Some(precision.min(MAX_FIELD)),
             Field::Argument => {
                 // A negative one counts as none.
-                layout.precision = usize::try_from(int(args.next()?))
-                    .ok()
-                    .map(|precision| precision.min(MAX_FIELD));
+                layout.precision = usize::try_from(int(args.next()?)).ok().map(|precision| precision.min(MAX_FIELD));
             }
         }
         let value = args.next()?;
         let Some(word) = value.word() else {
             if let Value::String(text) = value {
                 // A string's precision cuts it; another conversion's does not.
-                let cut = if self.conversion == b's' {
-                    layout.precision
-                } else {
-                    None
-                };
+                let cut = if self.conversion == b's' { layout.precision } else { None };
                 pad(out, layout, &text[..cut.unwrap_or(text.len()).min(text.len())]);
             }
             return Some(());
@@ -133,26 +121,9 @@ impl Spec {
             b'c' => pad(out, layout, &[word as u8]),
             b'p' if word == 0 => pad(out, layout, b"(nil)"),
             b'p' => self.address(out, layout, word),
-            b's' => self.address(
-                out,
-                Layout {
-                    precision: None,
-                    ..layout
-                },
-                word,
-            ),
+            b's' => self.address(out, Layout { precision: None, ..layout }, word),
             // Numbers of a floating-point type were recorded as integers.
-            _ => self.number(
-                out,
-                Layout {
-                    precision: None,
-                    ..layout
-                },
-                self.sign(word),
-                b"",
-                word,
-                10,
-            ),
+            _ => self.number(out, Layout { precision: None, ..layout }, self.sign(word), b"", word, 10),
         }
         Some(())
     }
@@ -174,14 +145,7 @@ impl Spec {
             Length::Int => i64::from(word as i32),
             Length::Long => word.cast_signed(),
         };
-        self.number(
-            out,
-            layout,
-            self.sign(value.cast_unsigned()),
-            b"",
-            value.cast_unsigned(),
-            10,
-        );
+        self.number(out, layout, self.sign(value.cast_unsigned()), b"", value.cast_unsigned(), 10);
     }
 
     fn unsigned(&self, out: &mut Vec<u8>, layout: Layout, value: u64, base: u64) {
@@ -248,11 +212,7 @@ fn int(value: Value<'_>) -> i32 {
 }
 
 fn to_digits(buffer: &mut [u8; 22], mut value: u64, base: u64, upper: bool) -> &[u8] {
-    let alphabet: &[u8; 16] = if upper {
-        b"0123456789ABCDEF"
-    } else {
-        b"0123456789abcdef"
-    };
+    let alphabet: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     let mut start = buffer.len();
     loop {
         start -= 1;

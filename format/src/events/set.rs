@@ -97,11 +97,7 @@ impl EventSet {
     pub fn duplicates(&self) -> impl Iterator<Item = Duplicate<'_>> {
         self.duplicates.iter().map(|(earlier, later)| {
             let (earlier, later) = (&self.events[*earlier], &self.events[*later]);
-            Duplicate {
-                earlier,
-                later,
-                same_layout: earlier.has_layout_of(later),
-            }
+            Duplicate { earlier, later, same_layout: earlier.has_layout_of(later) }
         })
     }
 
@@ -130,10 +126,7 @@ mod tests {
     fn set() -> EventSet {
         let mut set = EventSet::new();
         assert!(set.add("one", b"a(int x)\nb(void)\n", Mode::Strict).is_empty());
-        assert!(
-            set.add("two", b"\na(const char *s)\nb(void) \"b\"\n", Mode::Strict)
-                .is_empty()
-        );
+        assert!(set.add("two", b"\na(const char *s)\nb(void) \"b\"\n", Mode::Strict).is_empty());
         set
     }
 
@@ -141,10 +134,7 @@ mod tests {
     fn the_last_declaration_of_a_name_counts_and_all_stay_listed() {
         let set = set();
         let a = set.get("a").expect("declared");
-        assert_eq!(
-            (set.file_name(a), a.line, a.args[0].c_type.as_ref()),
-            ("two", 2, "const char *")
-        );
+        assert_eq!((set.file_name(a), a.line, a.args[0].c_type.as_ref()), ("two", 2, "const char *"));
         let names: Vec<_> = set.iter().map(|event| event.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "a", "b"]);
         assert_eq!(set.len(), 4);
@@ -164,11 +154,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_finds_its_neighbour() {
         let mut set = EventSet::new();
-        set.add(
-            "f",
-            b"qcow2_writev_start_req(void)\nqcow2_writev_done_req(void)\n",
-            Mode::Lenient,
-        );
+        set.add("f", b"qcow2_writev_start_req(void)\nqcow2_writev_done_req(void)\n", Mode::Lenient);
         assert_eq!(set.nearest("qcow2_writev_strat_req"), Some("qcow2_writev_start_req"));
         assert_eq!(set.nearest("nbd_trip"), None);
     }
