@@ -3,4 +3,5 @@
 
 pub(crate) mod bytes;
 pub(crate) mod reading;
+pub(crate) mod shared;
 pub(crate) mod sources;
