@@ -14,9 +14,9 @@ pub(crate) fn read(test: &str, path: &str) -> Option<Vec<u8>> {
     match fs::read(&path) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // Not through eprintln!, which the test harness keeps to itself when the test passes; and in one piece, so that
-            // other tests' lines do not get between.
-            let line = format!("SKIPPED: {test}: {} is absent\n", path.display());
+            // Not through eprintln!, which the test harness keeps to itself when the test passes; and in one piece that
+            // begins a line, wherever the harness is in its own.
+            let line = format!("\nSKIPPED: {test}: {} is absent\n", path.display());
             io::stderr().write_all(line.as_bytes()).unwrap();
             None
         }
