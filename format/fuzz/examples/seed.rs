@@ -13,7 +13,13 @@ use bytes::Bytes;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (target, files) in [("reader", reader()), ("roundtrip", roundtrip())] {
+    let targets = [
+        ("printf", printf()),
+        ("reader", reader()),
+        ("roundtrip", roundtrip()),
+        ("trace_events", trace_events()),
+    ];
+    for (target, files) in targets {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;
         for (name, bytes) in files {
@@ -82,5 +88,66 @@ fn roundtrip() -> Vec<(String, Vec<u8>)> {
                 (0..16 + index * 14).map(|_| byte()).collect(),
             )
         })
+        .collect()
+}
+
+/// A format, a zero byte, and bytes for the arguments.
+fn printf() -> Vec<(String, Vec<u8>)> {
+    let formats = [
+        r#""plain""#,
+        r#""%d %u %x %p %s""#,
+        r#""a=0x%" PRIx64 " b=%" PRIu64 "u""#,
+        r#""%-10s|%+5d|%#o|%08lx|%.3s""#,
+        r#""%*d %.*s %-*.*lld""#,
+        r#""%c%% %hhd %hu %zu %td %ji""#,
+        r#""tab\t quote\" \x41 \101 \\""#,
+        r#""%5000d %.5000d""#,
+        r#""%m %f %g %C""#,
+        r#""%n""#,
+        r#""%1$d""#,
+        r#""%""#,
+        r#""open"#,
+        r#"PRIodd "x""#,
+        r#""%" HWADDR_PRIx "" TARGET_FMT_plx"#,
+    ];
+    let args = (0_u8..96).map(|byte| byte.wrapping_mul(37)).collect::<Vec<_>>();
+    (0..)
+        .zip(formats)
+        .map(|(index, format)| {
+            let bytes = [format.as_bytes(), &[0], &args[index..]].concat();
+            (format!("format-{index:02}"), bytes)
+        })
+        .collect()
+}
+
+/// Lines that are right, and lines with one fault each.
+fn trace_events() -> Vec<(String, Vec<u8>)> {
+    let texts: [&[u8]; 22] = [
+        b"# nothing\n\n",
+        b"a(void) \"no arguments\"\n",
+        b"disk_read(void *d, uint64_t sector, const char *name) \"d %p sector %\"PRIu64\" %s\"\n",
+        b"disable off(int x) \"%d\"\n",
+        b"vcpu tick(int n) \"n=%d\"\n",
+        b"tcg op(uint64_t a) \"trans\", \"exec %\"PRIx64\n",
+        b"vcpu tcg both(TCGv a) \"t\", \"e %x\"\n",
+        b"twice(int a)\ntwice(const char *a)\n",
+        b"types(char c, bool b, size_t s, unsigned long l, int8_t i, char **pp, const uint8_t *buf)\n",
+        b"old(hwaddr at, target_ulong x, struct foo *p)\n",
+        b"no_newline(int a)",
+        b"crlf(int a)\r\nlone(int a)\r",
+        b"\xef\xbb\xbfmark(int a)\n",
+        b"odd(\n",
+        b"odd)\n",
+        b"odd\n",
+        b"two words(int)\n",
+        b"comma(int a,)\n",
+        b"typo(unit32_t x) \"%u\"\n",
+        b"mismatch(int a) \"%s %d\"\n",
+        b"store(int a) \"%n\\n\"\n",
+        b"bytes(int \xff) \"\xc3\x28\"\n",
+    ];
+    (0..)
+        .zip(texts)
+        .map(|(index, text): (u32, _)| (format!("lines-{index:02}"), text.to_vec()))
         .collect()
 }

@@ -4,8 +4,13 @@
 //! run <target>` works from the `format` folder.
 #![forbid(unsafe_code)]
 
+mod arg;
+mod printf;
 mod reader;
 mod roundtrip;
+mod trace_events;
 
+pub use printf::printf;
 pub use reader::reader;
 pub use roundtrip::roundtrip;
+pub use trace_events::trace_events;

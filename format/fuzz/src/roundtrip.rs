@@ -4,6 +4,8 @@ use simpletrace_format::{
     Value, WriteError,
 };
 
+use crate::arg::Arg;
+
 /// A file as a list of calls of the writer.
 #[derive(Debug, Arbitrary)]
 struct File<'a> {
@@ -29,27 +31,6 @@ enum Call<'a> {
         pid: u32,
         count: u64,
     },
-}
-
-#[derive(Debug, Clone, Copy, Arbitrary)]
-enum Arg<'a> {
-    Signed(i64),
-    Unsigned(u64),
-    Bool(bool),
-    Pointer(u64),
-    String(&'a [u8]),
-}
-
-impl<'a> Arg<'a> {
-    const fn value(self) -> Value<'a> {
-        match self {
-            Self::Signed(value) => Value::Signed(value),
-            Self::Unsigned(word) => Value::Unsigned(word),
-            Self::Bool(value) => Value::Bool(value),
-            Self::Pointer(word) => Value::Pointer(word),
-            Self::String(bytes) => Value::String(bytes),
-        }
-    }
 }
 
 /// Writes the records that the bytes stand for and reads them back with both readers. A call that the writer refuses must deserve

@@ -28,3 +28,13 @@ fn reader() {
 fn roundtrip() {
     replay("roundtrip", simpletrace_format_fuzz::roundtrip);
 }
+
+#[test]
+fn printf() {
+    replay("printf", simpletrace_format_fuzz::printf);
+}
+
+#[test]
+fn trace_events() {
+    replay("trace_events", simpletrace_format_fuzz::trace_events);
+}
