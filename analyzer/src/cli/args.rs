@@ -1,0 +1,240 @@
+//! The one definition of every command and option: help, man pages and completions come from it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::filter::{Globs, Selection};
+use crate::time::TimeRange;
+
+const EXIT_CODES: &str = "Exit codes:
+  0  all is well; a trace that ends inside a record is, too
+  1  the trace is damaged, or does not fit its declarations
+  2  wrong usage, no valid trace, or a file cannot be read or written";
+
+/// Reads the trace files of QEMU's `simple` trace backend.
+#[derive(Debug, Parser)]
+#[command(name = "simpletrace-rs", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true)]
+    pub(crate) colour: Colour,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the events of a trace
+    #[command(after_help = "Example:
+  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms")]
+    Decode(DecodeArgs),
+    /// Show what is in a trace, on one screen
+    #[command(after_help = "Example:
+  simpletrace-rs info trace-1234")]
+    Info(InfoArgs),
+    /// List and search declarations, and say what does not fit between them and a trace
+    #[command(after_help = "Example:
+  simpletrace-rs events trace-events-all -e 'qcow2_*'
+  simpletrace-rs events trace-1234 trace-events-all")]
+    Events(EventsArgs),
+    /// Check that every byte of a trace is accounted for
+    #[command(after_help = "Exit codes:
+  0  every byte is accounted for
+  1  the header is valid, but something was skipped or is unmapped, a second header follows, or,
+     with EVENTS, arguments do not fit their declaration
+  2  there is no valid header, or the file cannot be read
+
+Example:
+  simpletrace-rs check trace-1234 trace-events-all && echo sound")]
+    Check(CheckArgs),
+    /// Print shell completions or man pages
+    #[command(after_help = "Example:
+  simpletrace-rs generate completions bash > /etc/bash_completion.d/simpletrace-rs
+  simpletrace-rs generate man -o /usr/local/share/man/man1")]
+    Generate(GenerateArgs),
+}
+
+/// `TRACE... [EVENTS]`, and the other way to name EVENTS.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Trace files, read as one; `-` is stdin, .gz and .zst are decompressed. The last one may be the trace-events file
+    ///
+    /// Several traces are read in order of their first timestamp. If the last file of several is text, it is the trace-events
+    /// file: the declarations of the build that wrote the trace, `trace-events-all` in QEMU's data directory.
+    #[arg(value_name = "TRACE... [EVENTS]", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A trace-events file; repeat it for modules that bring their own
+    ///
+    /// If none is named at all, it is looked for in the variable SIMPLETRACE_EVENTS, then beside the trace as TRACE-events,
+    /// trace-events-all and trace-events (`check` does not look). A name declared twice means the later declaration.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Vec<PathBuf>,
+}
+
+/// Which events.
+#[derive(Debug, Args)]
+pub(crate) struct SelectArgs {
+    /// Only events that match; `-e -PATTERN` takes out again. With a `*` in it, `*` and `?` are wildcards
+    ///
+    /// As with QEMU's own option: without a `*` it is a plain name, patterns apply in order, and the last that matches decides.
+    /// If the first one takes out, all others are in. Gaps go by the name `dropped`.
+    #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
+    patterns: Vec<String>,
+    /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
+    ///
+    /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
+    /// ms, s (also if there is none), m and h. The start is within the window, the end is not.
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<TimeRange>,
+    /// Only records of this process; repeat it for more
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+    /// Stop after so many events
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+impl SelectArgs {
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Ok(Selection {
+            globs: Globs::parse(&self.patterns)?,
+            pids: self.pid.clone(),
+            time: self.time.unwrap_or_default(),
+            limit: self.limit,
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// How to print events
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write to a file; `-` is stdout
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// Exit with 1 also when the trace ends inside a record
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Both times, typed values
+    Text,
+    /// What simpletrace.py prints, byte for byte
+    Compat,
+    /// The text of QEMU's log backend: the declared format, filled in
+    Log,
+    /// Aligned columns
+    Table,
+    /// Comma-separated; one event asked for by name gets a column for each argument
+    Csv,
+    /// One JSON document
+    Json,
+    /// One JSON object a line
+    Ndjson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// How to print the report
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// List all events, not only the most frequent
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Trace-events files, and traces to hold against them; text files are the former
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only events that match; `-e -PATTERN` takes out again. With a `*` in it, `*` and `?` are wildcards
+    #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) patterns: Vec<String>,
+    /// Only events with this text in their declaration
+    #[arg(short = 's', long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// How to print declarations
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Refuse what the current tracetool refuses
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The trace, and perhaps the trace-events file to hold it against; `-` is stdin
+    #[arg(value_name = "TRACE... [EVENTS]", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A trace-events file; repeat it for modules that bring their own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(subcommand)]
+    pub(crate) what: Generate,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// Print the completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write those of all commands into a directory
+    Man {
+        /// Write simpletrace-rs.1 and a page for each command into this directory
+        #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colour {
+    /// Makes the choice that of the whole process.
+    pub(crate) fn apply(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+
+    /// Whether results on standard output are coloured.
+    pub(crate) fn on_stdout() -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    }
+}

@@ -1,0 +1,48 @@
+//! `check`: is every byte of a trace accounted for?
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+
+use super::Outcome;
+use super::args::CheckArgs;
+use crate::filter::Selection;
+use crate::input::{Files, Input, load_events};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::trace::{Item, Trace};
+
+pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
+    let files = Files::open(&args.files, &args.events, false)?;
+    let with_events = !files.events.is_empty();
+    let declared = load_events(files.events)?;
+    let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
+    let mut trace = Trace::new(files.traces, declared, Selection::default());
+    let mut events = 0_u64;
+    trace.for_each(|item| {
+        events += u64::from(matches!(item, Item::Event(_)));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    drop(bar);
+    trace.say_findings();
+
+    let longer = trace.kinds.iter().any(|kind| kind.misfits.longer > 0);
+    let outcome = trace
+        .outcome(true)
+        .max(if longer { Outcome::Faulty } else { Outcome::Good });
+    let verdict = match outcome {
+        Outcome::Good if with_events => "sound, and as declared",
+        Outcome::Good => "sound",
+        Outcome::Faulty => "faulty",
+        Outcome::Failed => "not readable",
+    };
+    let mappings: u64 = trace.files.iter().map(|file| file.mappings).sum();
+    let bytes: u64 = trace.files.iter().map(|file| file.bytes).sum();
+    let gaps = trace.findings.gaps;
+    let mut output = Output::create(None, [])?;
+    output.block.put(format!(
+        "{verdict}: {mappings} mappings, {events} events, {gaps} dropped records, {bytes} bytes understood\n"
+    ));
+    output.finish()?;
+    Ok(outcome)
+}

@@ -1,0 +1,61 @@
+//! `decode`: prints events.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use simpletrace_format::events::{EventDecl, EventSet};
+
+use super::Outcome;
+use super::args::{Colour, DecodeArgs, Format};
+use crate::filter::Globs;
+use crate::input::{Files, Input, load_events};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::render::{Compat, Csv, Json, Log, Render, Table, Text};
+use crate::say;
+use crate::trace::{Item, Trace};
+
+pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
+    let selection = args.select.selection()?;
+    let files = Files::open(&args.files.files, &args.files.events, true)?;
+    let mut output = Output::create(args.output.as_deref(), files.paths())?;
+    if files.events.is_empty() {
+        say::warning(
+            "no trace-events file was given or found, so arguments are shown as raw words; \
+             take the trace-events-all of the build that wrote the trace",
+        );
+    }
+    let declared = load_events(files.events)?;
+    let only = only_event(&selection.globs, &declared);
+    let mut render: Box<dyn Render> = match args.format {
+        Format::Text => Box::new(Text::new(args.output.is_none() && Colour::on_stdout())),
+        Format::Compat => Box::new(Compat::default()),
+        Format::Log => Box::new(Log::default()),
+        Format::Table => Box::new(Table::new(only)),
+        Format::Csv => Box::new(Csv::new(only)),
+        Format::Json => Box::new(Json::document()),
+        Format::Ndjson => Box::new(Json::default()),
+    };
+
+    let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
+    let mut trace = Trace::new(files.traces, declared, selection);
+    render.begin(&mut output.block);
+    trace.for_each(|item| {
+        match item {
+            Item::Event(event) => render.event(&event, &mut output.block),
+            Item::Dropped(record) => render.dropped(&record, &mut output.block),
+        }
+        output.write_if_full()?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    render.finish(&mut output.block);
+    output.finish()?;
+    drop(bar);
+    trace.say_findings();
+    Ok(trace.outcome(args.strict))
+}
+
+/// The event that can have columns of its own: asked for by its plain name, alone, and declared.
+fn only_event(globs: &Globs, declared: &EventSet) -> Option<EventDecl> {
+    globs.only_name().and_then(|name| declared.get(name)).cloned()
+}

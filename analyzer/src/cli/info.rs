@@ -1,0 +1,382 @@
+//! `info`: what is in a trace, on one screen.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use serde::Serialize;
+use simpletrace_format::ByteOrder;
+
+use super::Outcome;
+use super::args::{InfoArgs, ReportFormat};
+use crate::input::{Files, Input, load_events};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::render::printable;
+use crate::trace::{Item, Trace};
+
+/// Events listed by default: what fits on a screen beside the rest.
+const SHOWN_EVENTS: usize = 15;
+
+/// Process ids counted one by one; a file with more is not a trace but noise.
+const MAX_PIDS: usize = 1000;
+
+pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
+    let selection = args.select.selection()?;
+    let files = Files::open(&args.files.files, &args.files.events, true)?;
+    let declared = load_events(files.events)?;
+    let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
+    let mut trace = Trace::new(files.traces, declared, selection);
+    let mut tally = Tally::default();
+    trace.for_each(|item| {
+        tally.count(&item);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    drop(bar);
+
+    let report = tally.report(&trace);
+    let mut output = Output::create(None, [])?;
+    match args.format {
+        ReportFormat::Text => report.print(&mut output, args.all)?,
+        ReportFormat::Json => {
+            output.block.put(serde_json::to_string_pretty(&report)?);
+            output.block.byte(b'\n');
+        }
+    }
+    output.finish()?;
+    trace.say_findings();
+    Ok(trace.outcome(false))
+}
+
+/// What is counted while reading.
+#[derive(Default)]
+struct Tally {
+    kinds: Vec<KindTally>,
+    span: Option<(u64, u64)>,
+    last_ns: u64,
+    disorder: Disorder,
+    pids: Pids,
+    gaps: Vec<Gap>,
+    gaps_beyond: u64,
+}
+
+#[derive(Clone, Default)]
+struct KindTally {
+    records: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+/// Records that are earlier than the one before them.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Disorder {
+    records: u64,
+    largest_step_back_ns: u64,
+}
+
+/// How many records each process has; the one before is at hand, since it seldom changes.
+#[derive(Default)]
+struct Pids {
+    current: u32,
+    run: u64,
+    counts: BTreeMap<u32, u64>,
+    beyond: u64,
+}
+
+impl Pids {
+    #[inline]
+    fn count(&mut self, pid: u32) {
+        if pid != self.current {
+            self.settle();
+            self.current = pid;
+        }
+        self.run += 1;
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        if run == 0 {
+        } else if self.counts.len() < MAX_PIDS || self.counts.contains_key(&self.current) {
+            *self.counts.entry(self.current).or_default() += run;
+        } else {
+            self.beyond += run;
+        }
+    }
+}
+
+impl Tally {
+    #[inline]
+    fn count(&mut self, item: &Item<'_>) {
+        let (timestamp_ns, pid) = match item {
+            Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
+            Item::Dropped(record) => (record.timestamp_ns, record.pid),
+        };
+        let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
+        self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
+        self.pids.count(pid);
+        match item {
+            Item::Event(event) => {
+                // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
+                if timestamp_ns < self.last_ns {
+                    self.disorder.records += 1;
+                    let step_ns = self.last_ns - timestamp_ns;
+                    self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
+                }
+                self.last_ns = timestamp_ns;
+                let index = event.kind.index;
+                if self.kinds.len() <= index {
+                    self.kinds.resize(index + 1, KindTally::default());
+                }
+                let kind = &mut self.kinds[index];
+                if kind.records == 0 {
+                    kind.first_ns = timestamp_ns;
+                }
+                kind.records += 1;
+                kind.last_ns = timestamp_ns;
+            }
+            Item::Dropped(record) => self.gap(record.timestamp_ns, record.count),
+        }
+    }
+
+    #[cold]
+    fn gap(&mut self, noticed_ns: u64, count: u64) {
+        /// Gaps listed one by one; the sums are of all.
+        const MAX_GAPS: usize = 1000;
+
+        if self.gaps.len() < MAX_GAPS {
+            self.gaps.push(Gap { noticed_ns, count });
+        } else {
+            self.gaps_beyond += 1;
+        }
+    }
+
+    fn report(mut self, trace: &Trace) -> Report {
+        self.pids.settle();
+        let span_ns = self.span.map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
+        let per_second = |records: u64| (span_ns > 0).then(|| records as f64 * 1e9 / span_ns as f64);
+        let mut events: Vec<_> = trace
+            .kinds
+            .iter()
+            .filter_map(|kind| Some((kind, self.kinds.get(kind.index)?)))
+            .filter(|(_, tally)| tally.records > 0)
+            .map(|(kind, tally)| EventReport {
+                event: kind.name.clone(),
+                records: tally.records,
+                records_per_s: per_second(tally.records),
+                first_ns: tally.first_ns,
+                last_ns: tally.last_ns,
+                mapped: kind.mapped,
+                declared: kind.decl.is_some(),
+                misfits: kind.misfits.longer + kind.misfits.shorter,
+            })
+            .collect();
+        events.sort_by(|a, b| b.records.cmp(&a.records).then_with(|| a.event.cmp(&b.event)));
+        let records = events.iter().map(|event| event.records).sum();
+        let findings = &trace.findings;
+        Report {
+            schema: "simpletrace-rs.info/1",
+            files: trace
+                .files
+                .iter()
+                .map(|file| FileReport {
+                    file: file.name.clone(),
+                    version: file.version,
+                    byte_order: match file.byte_order {
+                        ByteOrder::Little => "little",
+                        ByteOrder::Big => "big",
+                    },
+                    bytes: file.bytes,
+                    mappings: file.mappings,
+                })
+                .collect(),
+            records,
+            records_per_s: per_second(records),
+            first_ns: self.span.map(|span| span.0),
+            last_ns: self.span.map(|span| span.1),
+            span_ns,
+            pids: self
+                .pids
+                .counts
+                .iter()
+                .map(|(&pid, &records)| PidReport { pid, records })
+                .collect(),
+            records_of_other_pids: self.pids.beyond,
+            dropped: findings.dropped,
+            gap_count: findings.gaps,
+            gaps: self.gaps,
+            disorder: self.disorder,
+            events,
+            unmapped_records: findings.unmapped,
+            ids_renamed: findings.moved,
+            torn: findings.torn.clone(),
+            damage: findings.damage.clone(),
+            unreadable: findings.unreadable.clone(),
+        }
+    }
+}
+
+/// The report, as `-F json` prints it; docs/EXPORTS.md says what each field means.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    files: Vec<FileReport>,
+    records: u64,
+    records_per_s: Option<f64>,
+    first_ns: Option<u64>,
+    last_ns: Option<u64>,
+    span_ns: u64,
+    pids: Vec<PidReport>,
+    records_of_other_pids: u64,
+    dropped: u64,
+    gap_count: u64,
+    gaps: Vec<Gap>,
+    disorder: Disorder,
+    events: Vec<EventReport>,
+    unmapped_records: u64,
+    ids_renamed: u64,
+    torn: Vec<String>,
+    damage: Vec<String>,
+    unreadable: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileReport {
+    file: String,
+    version: u64,
+    byte_order: &'static str,
+    bytes: u64,
+    mappings: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct PidReport {
+    pid: u32,
+    records: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Gap {
+    noticed_ns: u64,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct EventReport {
+    event: String,
+    records: u64,
+    records_per_s: Option<f64>,
+    first_ns: u64,
+    last_ns: u64,
+    mapped: bool,
+    declared: bool,
+    misfits: u64,
+}
+
+impl Report {
+    fn print(&self, output: &mut Output, all: bool) -> Result<()> {
+        let mut line = |name: &str, text: String| output.block.put(format!("{name:<9} {text}\n"));
+        for file in &self.files {
+            line(
+                "file",
+                format!(
+                    "{}: version {}, {}-endian, {} bytes, {} mappings",
+                    file.file, file.version, file.byte_order, file.bytes, file.mappings
+                ),
+            );
+        }
+        if let (Some(first_ns), Some(last_ns)) = (self.first_ns, self.last_ns) {
+            line(
+                "span",
+                format!(
+                    "{} s, clock {} to {}",
+                    seconds(self.span_ns),
+                    seconds(first_ns),
+                    seconds(last_ns)
+                ),
+            );
+        }
+        line("events", format!("{}{}", self.records, rate(self.records_per_s)));
+        let pids: Vec<_> = match &self.pids[..] {
+            [only] => vec![only.pid.to_string()],
+            pids => pids
+                .iter()
+                .take(8)
+                .map(|pid| format!("{} ({} records)", pid.pid, pid.records))
+                .collect(),
+        };
+        if !pids.is_empty() {
+            let more = self.pids.len().saturating_sub(8);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            line("pid", format!("{}{more}", pids.join(", ")));
+        }
+        line(
+            "gaps",
+            match self.gap_count {
+                0 => "none, nothing was dropped".to_owned(),
+                gaps => format!("{gaps}, {} events dropped", self.dropped),
+            },
+        );
+        line(
+            "disorder",
+            match self.disorder.records {
+                0 => "none".to_owned(),
+                records => format!(
+                    "{records} events are earlier than the one before, by up to {} s",
+                    seconds(self.disorder.largest_step_back_ns)
+                ),
+            },
+        );
+        let faults = self.damage.len() + self.unreadable.len();
+        line(
+            "damage",
+            match (faults, self.torn.len()) {
+                (0, 0) => "none".to_owned(),
+                (0, _) => "none, but the file ends inside a record".to_owned(),
+                _ => "yes, see below".to_owned(),
+            },
+        );
+        let shown = if all {
+            self.events.len()
+        } else {
+            SHOWN_EVENTS.min(self.events.len())
+        };
+        if shown > 0 {
+            output.block.put("\n     records       rate/s  event\n");
+        }
+        for event in &self.events[..shown] {
+            let rate = event.records_per_s.map_or("-".to_owned(), |rate| format!("{rate:.1}"));
+            let note = match event {
+                EventReport { mapped: false, .. } => "  (unmapped)",
+                EventReport { misfits: 1.., .. } => "  (not as declared)",
+                _ => "",
+            };
+            output.block.put(format!(
+                "{:>12} {rate:>12}  {}{note}\n",
+                event.records,
+                printable(&event.event)
+            ));
+            output.write_if_full()?;
+        }
+        if let Some(rest @ [_, ..]) = self.events.get(shown..) {
+            let records: u64 = rest.iter().map(|event| event.records).sum();
+            output.block.put(format!(
+                "{records:>12}               in {} more events, --all lists them\n",
+                rest.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+fn rate(per_s: Option<f64>) -> String {
+    per_s.map_or(String::new(), |per_s| format!(", {per_s:.1} a second"))
+}

@@ -1,0 +1,52 @@
+//! The command line: what was typed, and which command it runs.
+
+mod args;
+mod check;
+mod decode;
+mod events;
+mod generate;
+mod info;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser as _;
+
+use crate::output::is_broken_pipe;
+use crate::say;
+
+/// How a command ended; the number is the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// All is well, or as well as can be expected of a killed program's trace.
+    Good = 0,
+    /// There is a result, but the trace is damaged or does not fit its declarations.
+    Faulty = 1,
+    /// There is no result, or only a part of one.
+    Failed = 2,
+}
+
+/// Runs the command that the process's arguments ask for.
+pub(crate) fn run() -> ExitCode {
+    let args = args::Cli::parse();
+    args.colour.apply();
+    match dispatch(args.command) {
+        Ok(outcome) => ExitCode::from(outcome as u8),
+        // Whoever reads the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(&format!("{error:#}"));
+            ExitCode::from(Outcome::Failed as u8)
+        }
+    }
+}
+
+fn dispatch(command: args::Command) -> Result<Outcome> {
+    match command {
+        args::Command::Decode(args) => decode::run(&args),
+        args::Command::Info(args) => info::run(&args),
+        args::Command::Events(args) => events::run(&args),
+        args::Command::Check(args) => check::run(&args),
+        args::Command::Generate(args) => generate::run(&args),
+    }
+}

@@ -1,0 +1,190 @@
+//! Which events a command is about: name patterns, process ids, a time window, a limit.
+
+use anyhow::{Result, bail};
+
+use crate::time::TimeRange;
+
+/// The user's choice of events.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    pub(crate) globs: Globs,
+    /// All, if empty.
+    pub(crate) pids: Vec<u32>,
+    pub(crate) time: TimeRange,
+    pub(crate) limit: Option<u64>,
+}
+
+impl Selection {
+    #[inline]
+    pub(crate) fn admits_pid(&self, pid: u32) -> bool {
+        self.pids.is_empty() || self.pids.contains(&pid)
+    }
+
+    /// Whether gaps are wanted: they go by the name `dropped`.
+    pub(crate) fn admits_dropped(&self) -> bool {
+        self.globs.selects("dropped")
+    }
+}
+
+/// The window of a [`Selection`] on the clock of a trace, which starts to run with its first record.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    range: TimeRange,
+    /// The window in nanoseconds of the trace's clock, end excluded; `None` before the first record.
+    window: Option<(u64, u64)>,
+}
+
+impl Clock {
+    pub(crate) fn new(range: TimeRange) -> Self {
+        Self { range, window: None }
+    }
+
+    /// Whether a record at this time is wanted.
+    #[inline]
+    pub(crate) fn admits(&mut self, timestamp_ns: u64) -> bool {
+        let (start_ns, end_ns) = match self.window {
+            Some(window) => window,
+            None => *self.window.insert(self.range.resolve(timestamp_ns)),
+        };
+        (start_ns..end_ns).contains(&timestamp_ns) || (timestamp_ns == u64::MAX && end_ns == u64::MAX)
+    }
+}
+
+/// Event name patterns with QEMU's rules, applied in order, the last that matches deciding.
+///
+/// A pattern is one only if it has a `*` in it: then `*` stands for any run of characters and `?` for any one. Otherwise it is
+/// a plain name. A leading `-` takes events out again. If the first of all takes out, everything else is in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Globs {
+    globs: Vec<Glob>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Glob {
+    pattern: String,
+    adds: bool,
+}
+
+impl Globs {
+    /// Takes patterns as they stand on the command line.
+    pub(crate) fn parse(patterns: &[String]) -> Result<Self> {
+        let mut globs = Vec::new();
+        for text in patterns {
+            let (pattern, adds) = text
+                .strip_prefix('-')
+                .map_or((text.as_str(), true), |rest| (rest, false));
+            if pattern.is_empty() {
+                bail!("event pattern '{text}' is empty; write -e '*' for all events");
+            }
+            globs.push(Glob {
+                pattern: pattern.to_owned(),
+                adds,
+            });
+        }
+        Ok(Self { globs })
+    }
+
+    pub(crate) fn selects(&self, name: &str) -> bool {
+        let all_at_first = self.globs.first().is_none_or(|glob| !glob.adds);
+        let decides = self.globs.iter().rev().find(|glob| matches(&glob.pattern, name));
+        decides.map_or(all_at_first, |glob| glob.adds)
+    }
+
+    /// Returns the plain names among the patterns, which someone meant to exist.
+    pub(crate) fn plain_names(&self) -> impl Iterator<Item = &str> {
+        self.globs
+            .iter()
+            .map(|glob| glob.pattern.as_str())
+            .filter(|pattern| !pattern.contains('*'))
+    }
+
+    /// Returns the only event that can be selected, if it is asked for by its plain name.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        match &self.globs[..] {
+            [Glob { pattern, adds: true }] if !pattern.contains('*') => Some(pattern),
+            _ => None,
+        }
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == name;
+    }
+    // On a mismatch only the last `*` has to give way, so the time is at most the product of the lengths.
+    let (pattern, name): (Vec<_>, Vec<_>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut pos) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while pos < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at + 1, pos));
+                at += 1;
+            }
+            Some(&c) if c == '?' || c == name[pos] => {
+                at += 1;
+                pos += 1;
+            }
+            _ => match &mut star {
+                Some((after, from)) => {
+                    *from += 1;
+                    (at, pos) = (*after, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(patterns: &[&str], names: &[&'static str]) -> Vec<&'static str> {
+        let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+        let globs = Globs::parse(&patterns).unwrap();
+        names.iter().copied().filter(|name| globs.selects(name)).collect()
+    }
+
+    const NAMES: [&str; 5] = ["blk_co_preadv", "blk_co_pwritev", "bdrv_open", "dropped", "a?c"];
+
+    #[test]
+    fn without_patterns_everything_is_selected() {
+        assert_eq!(selected(&[], &NAMES), NAMES);
+    }
+
+    #[test]
+    fn a_star_matches_any_run_and_a_question_mark_any_one_character() {
+        assert_eq!(selected(&["blk_*"], &NAMES), ["blk_co_preadv", "blk_co_pwritev"]);
+        assert_eq!(selected(&["*_co_p?e*"], &NAMES), ["blk_co_preadv"]);
+        assert_eq!(selected(&["*v"], &NAMES), ["blk_co_preadv", "blk_co_pwritev"]);
+        assert_eq!(selected(&["*", "-*"], &NAMES), [""; 0]);
+        assert_eq!(selected(&["bdrv_open*"], &NAMES), ["bdrv_open"]);
+    }
+
+    #[test]
+    fn without_a_star_a_question_mark_is_itself() {
+        assert_eq!(selected(&["a?c"], &["abc", "a?c"]), ["a?c"]);
+    }
+
+    #[test]
+    fn later_patterns_overrule_earlier_ones() {
+        assert_eq!(selected(&["blk_*", "-blk_co_preadv"], &NAMES), ["blk_co_pwritev"]);
+        assert_eq!(selected(&["-blk_co_preadv", "blk_*"], &NAMES), NAMES);
+        assert_eq!(selected(&["-blk_*"], &NAMES), ["bdrv_open", "dropped", "a?c"]);
+    }
+
+    #[test]
+    fn matching_takes_no_exponential_time() {
+        assert!(!matches("*a*a*a*a*a*a*a*a*a*a*a*a*b", &"a".repeat(2000)));
+    }
+
+    #[test]
+    fn an_empty_pattern_is_refused() {
+        assert_eq!(
+            Globs::parse(&["-".to_owned()]).unwrap_err().to_string(),
+            "event pattern '-' is empty; write -e '*' for all events"
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! What is wrong with the files of a command: gathered while they are read, said once at the end.
+//!
+//! One place decides what is a note and what is a fault, so that every command reports the same things in the same words.
+
+use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace};
+
+use crate::say;
+use crate::trace::Kinds;
+
+/// Everything about the files that their reader should be told.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Files without a valid header, or that could not be read on: why.
+    pub(crate) unreadable: Vec<String>,
+    /// Damage that ended the reading of a file.
+    pub(crate) damage: Vec<String>,
+    /// Files that end inside a record.
+    pub(crate) torn: Vec<String>,
+    /// `dropped` records.
+    pub(crate) gaps: u64,
+    /// The sum of their counts.
+    pub(crate) dropped: u64,
+    /// Records whose id no mapping record had named.
+    pub(crate) unmapped: u64,
+    first_unmapped: String,
+    /// Mapping records that gave an id another name.
+    pub(crate) moved: u64,
+    first_moved: String,
+    /// Mapping records beyond what the table of names keeps.
+    pub(crate) names_full: u64,
+}
+
+impl Findings {
+    #[cold]
+    pub(crate) fn count_unmapped(&mut self, record: &EventRecord<'_>, file: &str) {
+        if self.unmapped == 0 {
+            let why = match record.id.namespace() {
+                Namespace::Ordinary => "no mapping record names it",
+                Namespace::Special(_) => "its number is reserved",
+            };
+            self.first_unmapped = format!("{} at offset {} of {file}: {why}", record.id, record.offset);
+        }
+        self.unmapped += 1;
+    }
+
+    #[cold]
+    pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
+        if self.moved == 0 {
+            self.first_moved = format!(
+                "{} was {before} and is {} from offset {} of {file}",
+                record.id, record.name, record.offset
+            );
+        }
+        self.moved += 1;
+    }
+
+    /// Takes in the error that ended a file of `total` bytes.
+    #[cold]
+    pub(crate) fn add_error(&mut self, file: &str, error: &Error, total: Option<u64>) {
+        match error.kind() {
+            ErrorKind::TornTail(left) => self.torn.push(format!(
+                "{file} ends inside a record at offset {}: {left} bytes left over, as when the traced program was killed",
+                error.offset()
+            )),
+            ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self.torn.push(format!(
+                "{file}: the compressed data ends early, at offset {} of what it holds",
+                error.offset()
+            )),
+            ErrorKind::Io(_) => self.unreadable.push(format!("{file}: {error}")),
+            _ => {
+                let rest = total.map_or("the rest".to_owned(), |total| {
+                    format!("{} of {total} bytes", total.saturating_sub(error.offset()))
+                });
+                self.damage.push(format!("{file}: {error}; {rest} from there on not read"));
+            }
+        }
+    }
+
+    /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
+    pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
+        let misfit = |misfits: crate::trace::Misfits| misfits.shorter + misfits.undeclared > 0;
+        !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(kind.misfits))
+    }
+
+    /// Says on stderr what was found.
+    pub(crate) fn say(&self, kinds: &Kinds) {
+        for text in &self.unreadable {
+            say::error(text);
+        }
+        for text in &self.damage {
+            say::warning(text);
+        }
+        for text in &self.torn {
+            say::note(text);
+        }
+        if self.dropped > 0 {
+            let gaps = if self.gaps == 1 {
+                "1 gap".to_owned()
+            } else {
+                format!("{} gaps", self.gaps)
+            };
+            say::note(&format!(
+                "{} events were dropped by the recorder, in {gaps}",
+                self.dropped
+            ));
+        }
+        if self.unmapped > 0 {
+            say::warning(&format!(
+                "{} of unknown event, the first {}",
+                records(self.unmapped),
+                self.first_unmapped
+            ));
+        }
+        if self.moved > 0 {
+            say::warning(&format!(
+                "{} ids change their name, the first: {}",
+                self.moved, self.first_moved
+            ));
+        }
+        if self.names_full > 0 {
+            say::warning(&format!(
+                "{} mapping records are beyond what any QEMU has and were passed over",
+                self.names_full
+            ));
+        }
+        self.say_misfits(kinds);
+    }
+
+    fn say_misfits(&self, kinds: &Kinds) {
+        let of = |count: fn(crate::trace::Misfits) -> u64| {
+            let mut found: Vec<_> = kinds.iter().filter(|kind| count(kind.misfits) > 0).collect();
+            found.sort_by_key(|kind| std::cmp::Reverse(count(kind.misfits)));
+            let total = found.iter().map(|kind| count(kind.misfits)).sum::<u64>();
+            (found, total)
+        };
+        let (undeclared, total) = of(|misfits| misfits.undeclared);
+        if let [first, rest @ ..] = &undeclared[..] {
+            let others = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} others", rest.len())
+            };
+            let nearest = kinds.declared().nearest(&first.name);
+            let nearest = nearest.map_or(String::new(), |name| format!("; the nearest declared name is {name}"));
+            say::warning(&format!(
+                "{} of {}{others}, not declared in the trace-events file, shown as raw words{nearest}; take the trace-events-all of the build that wrote the trace",
+                records(total),
+                first.name
+            ));
+        }
+        for (found, total, what) in [
+            {
+                let (found, total) = of(|misfits| misfits.shorter);
+                (found, total, "are shorter than declared")
+            },
+            {
+                let (found, total) = of(|misfits| misfits.longer);
+                (found, total, "are longer than declared, the surplus is shown as bytes")
+            },
+        ] {
+            let [first, rest @ ..] = &found[..] else { continue };
+            let others = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} others", rest.len())
+            };
+            say::warning(&format!(
+                "{} of {}{others} {what}, the first at offset {}: is the trace-events file of the same build?",
+                records(total),
+                first.name,
+                first.misfits.first_offset
+            ));
+        }
+    }
+}
+
+fn records(count: u64) -> String {
+    if count == 1 {
+        "1 record".to_owned()
+    } else {
+        format!("{count} records")
+    }
+}

@@ -1,0 +1,186 @@
+//! Which of the files on the command line are traces, and which trace-events file belongs to them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use simpletrace_format::events::{Diagnostics, EventSet, Mode, Severity};
+use simpletrace_format::{Header, Record, StreamReader};
+
+use super::Input;
+use crate::say;
+
+/// The variable that names the trace-events file when the command line does not.
+pub(crate) const EVENTS_VARIABLE: &str = "SIMPLETRACE_EVENTS";
+
+/// The largest trace-events file that is read, in bytes: over a hundred times QEMU's (500 KB), and little enough to keep the
+/// memory promise when a trace is given by mistake.
+const MAX_EVENTS_BYTES: u64 = 1 << 26;
+
+/// The files of one command, each opened once, so that a pipe can stand where a file can.
+pub(crate) struct Files {
+    /// In the order in which they are to be read.
+    pub(crate) traces: Vec<Input>,
+    /// The trace-events files; empty if none was given or found.
+    pub(crate) events: Vec<Input>,
+}
+
+impl Files {
+    /// Returns where on disk the files are.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.traces
+            .iter()
+            .chain(&self.events)
+            .filter_map(|input| input.path.as_deref())
+    }
+
+    /// Sorts out `TRACE... [EVENTS]`: the last of several files is the trace-events file if it looks like text, unless
+    /// `--events` named one. Where none is given, `search` says whether to look for it.
+    pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
+        let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+        let mut events = events
+            .iter()
+            .map(|path| Input::open(path))
+            .collect::<Result<Vec<_>>>()?;
+        if events.is_empty() && traces.len() > 1 && traces.last_mut().is_some_and(looks_like_events) {
+            events.extend(traces.pop());
+        }
+        if events.is_empty() && search {
+            events.extend(find_events(&traces)?);
+        }
+        if traces.len() > 1 {
+            traces = in_order_of_time(traces)?;
+        }
+        Ok(Self { traces, events })
+    }
+}
+
+/// Reads and parses trace-events files; says on stderr what is wrong with them.
+///
+/// # Errors
+///
+/// A file that cannot be read or is none at all; declarations that cannot be understood.
+pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventSet> {
+    let mut set = EventSet::new();
+    let mut errors = 0;
+    for input in inputs {
+        let name = input.name.clone();
+        let source = read_events(input)?;
+        let diagnostics = set.add(&name, &source, Mode::Lenient);
+        errors += diagnostics.errors();
+        say_diagnostics(&diagnostics, &name, &source, Some(Severity::Error));
+    }
+    if errors > 0 {
+        bail!("{errors} faulty declaration(s); `simpletrace-rs events FILE` checks a file");
+    }
+    Ok(set)
+}
+
+/// Shows faults in a trace-events file, the first few of one severity or those of both.
+pub(crate) fn say_diagnostics(diagnostics: &Diagnostics, name: &str, source: &[u8], only: Option<Severity>) {
+    const SHOWN: usize = 20;
+
+    let wanted = |severity| only.is_none_or(|only| only == severity);
+    for diagnostic in diagnostics
+        .iter()
+        .filter(|diagnostic| wanted(diagnostic.severity))
+        .take(SHOWN)
+    {
+        let text = diagnostic.with_source(name, source).to_string();
+        match diagnostic.severity {
+            Severity::Error => say::error(text.trim_end()),
+            Severity::Warning => say::warning(text.trim_end()),
+        }
+    }
+    let all = match only {
+        Some(Severity::Error) => diagnostics.errors(),
+        Some(Severity::Warning) => diagnostics.warnings(),
+        None => diagnostics.errors() + diagnostics.warnings(),
+    };
+    if all > SHOWN {
+        say::note(&format!("{name}: {} more of these not shown", all - SHOWN));
+    }
+}
+
+/// Reads a trace-events file whole.
+pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
+    let name = input.name.clone();
+    let mut source = Vec::new();
+    let cannot_read = || format!("cannot read {name}");
+    if Header::sniff(input.peek(16).with_context(cannot_read)?).is_some() {
+        bail!("{name} is a trace, not a trace-events file");
+    }
+    input
+        .by_ref()
+        .take(MAX_EVENTS_BYTES + 1)
+        .read_to_end(&mut source)
+        .with_context(cannot_read)?;
+    if source.len() as u64 > MAX_EVENTS_BYTES {
+        bail!("{name} is larger than {MAX_EVENTS_BYTES} bytes, so it is no trace-events file");
+    }
+    Ok(source)
+}
+
+/// Whether a file given without a word on what it is, is a trace-events file: text, or named like one and empty.
+pub(crate) fn looks_like_events(input: &mut Input) -> bool {
+    let named_so = input.name.contains("events") || input.path.as_deref() == Some(Path::new("/dev/null"));
+    input.path.is_some()
+        && input
+            .peek(1024)
+            .is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
+}
+
+fn is_text(head: &[u8]) -> bool {
+    head.iter()
+        .all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c))
+        && !head.starts_with(&[0xff; 8])
+}
+
+/// Looks where a trace-events file may be, and says on stderr which one was taken.
+fn find_events(traces: &[Input]) -> Result<Option<Input>> {
+    if let Some(path) = std::env::var_os(EVENTS_VARIABLE).filter(|path| !path.is_empty()) {
+        let input = Input::open(Path::new(&path)).with_context(|| format!("in {EVENTS_VARIABLE}"))?;
+        say::note(&format!("using {} ({EVENTS_VARIABLE})", input.name));
+        return Ok(Some(input));
+    }
+    for trace in traces.iter().filter_map(|trace| trace.path.as_deref()) {
+        let mut beside_name = trace.file_name().map(OsString::from).unwrap_or_default();
+        beside_name.push("-events");
+        for name in [beside_name, "trace-events-all".into(), "trace-events".into()] {
+            let path = trace.with_file_name(name);
+            if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+                let input = Input::open(&path)?;
+                say::note(&format!("using {} (found beside the trace)", input.name));
+                return Ok(Some(input));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Sorts several traces by their first timestamp, as the parts of one; as given if one of them can be read only once.
+fn in_order_of_time(traces: Vec<Input>) -> Result<Vec<Input>> {
+    let mut keyed = Vec::new();
+    for trace in &traces {
+        match &trace.path {
+            Some(path) if trace.progress.total.is_some() => keyed.push((first_timestamp_ns(path), path.clone())),
+            _ => return Ok(traces),
+        }
+    }
+    // A file without any event goes last; the sort keeps the order of those that begin at the same time.
+    keyed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(u64::MAX));
+    keyed.iter().map(|(_, path)| Input::open(path)).collect()
+}
+
+fn first_timestamp_ns(path: &Path) -> Option<u64> {
+    let mut records = StreamReader::new(Input::open(path).ok()?).ok()?;
+    loop {
+        match records.next_record().ok()?? {
+            Record::Event(event) => return Some(event.timestamp_ns),
+            Record::Dropped(dropped) => return Some(dropped.timestamp_ns),
+            Record::Mapping(_) => {}
+        }
+    }
+}

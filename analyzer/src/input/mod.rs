@@ -1,0 +1,167 @@
+//! Inputs: files, pipes and standard input, compressed or not, all read as a stream of bytes.
+//!
+//! Regular files are read, not mapped: measured on a file in the page cache, reads into one small buffer are faster than the
+//! page faults of a mapping, memory stays bounded without giving pages back by hand, and a file that QEMU truncates meanwhile
+//! (`trace-file set`) is a short read and not a SIGBUS.
+
+mod files;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+
+pub(crate) use files::{Files, load_events, looks_like_events, read_events, say_diagnostics};
+
+/// The largest zstd window that is decompressed, as a power of two: 32 MiB, so that memory stays below the promised 64 MiB.
+/// Only `--long` and `--ultra` make larger ones.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+
+/// Something to read bytes from, decompressed on the way.
+pub(crate) struct Input {
+    /// How messages call it.
+    pub(crate) name: String,
+    /// What the file system says of it; `None` for standard input.
+    pub(crate) path: Option<PathBuf>,
+    reader: Box<dyn Read + Send>,
+    /// Read before it was asked for.
+    peeked: Vec<u8>,
+    progress: Progress,
+}
+
+/// How far an [`Input`] has been read, in bytes as they are on disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    done: Arc<AtomicU64>,
+    /// The size of a regular file.
+    pub(crate) total: Option<u64>,
+}
+
+impl Progress {
+    /// Returns the bytes taken from the file so far.
+    pub(crate) fn done(&self) -> u64 {
+        // Relaxed: a figure for a progress bar, which orders nothing.
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+impl Input {
+    /// Opens `path`, or standard input for `-`, and looks at its first bytes for gzip's or zstd's magic.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let stdin = path == Path::new("-");
+        let name = if stdin {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        let open = || -> Result<(File, Progress)> {
+            if stdin {
+                return Ok((stdin_file()?, Progress::default()));
+            }
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                bail!("it is a directory");
+            }
+            let total = metadata.is_file().then_some(metadata.len());
+            Ok((
+                file,
+                Progress {
+                    total,
+                    ..Progress::default()
+                },
+            ))
+        };
+        let (file, progress) = open().with_context(|| format!("cannot open {name}"))?;
+        let mut file = Counting {
+            file,
+            done: Arc::clone(&progress.done),
+        };
+        let mut magic = Vec::new();
+        file.by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .with_context(|| format!("cannot read {name}"))?;
+        let gzip = magic.starts_with(&[0x1f, 0x8b]);
+        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let mut peeked = Vec::new();
+        let reader: Box<dyn Read + Send> = if gzip || zstd {
+            let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(file));
+            if gzip {
+                Box::new(flate2::bufread::MultiGzDecoder::new(whole))
+            } else {
+                let mut decoder = zstd::Decoder::with_buffer(whole)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Box::new(decoder)
+            }
+        } else {
+            peeked = magic;
+            Box::new(file)
+        };
+        Ok(Self {
+            name,
+            path: (!stdin).then(|| path.to_owned()),
+            reader,
+            peeked,
+            progress,
+        })
+    }
+
+    /// Returns how far it has been read, to be asked while something else reads it.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Reads ahead until `count` bytes, or all there are, can be looked at; later reads begin with them.
+    pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
+        let missing = count.saturating_sub(self.peeked.len()) as u64;
+        match self.reader.by_ref().take(missing).read_to_end(&mut self.peeked) {
+            // Compressed data that was cut: whoever reads on is told.
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+            _ => Ok(&self.peeked),
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.peeked.is_empty() {
+            return self.reader.read(buffer);
+        }
+        let count = self.peeked.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.peeked[..count]);
+        self.peeked.drain(..count);
+        Ok(count)
+    }
+}
+
+struct Counting {
+    file: File,
+    done: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        // Relaxed: see `Progress::done`.
+        self.done.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Standard input without the 8 KiB buffer that `std::io::Stdin` puts before it.
+#[cfg(unix)]
+fn stdin_file() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Standard input without the 8 KiB buffer that `std::io::Stdin` puts before it.
+#[cfg(windows)]
+fn stdin_file() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
+}

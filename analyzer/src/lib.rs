@@ -1,0 +1,24 @@
+//! The analyzer behind the `simpletrace-rs` command: it reads QEMU simpletrace files and says what is in them.
+//!
+//! Data flows one way: bytes (`input`), records (`simpletrace-format`), events with names, types and a verdict on their fit
+//! (`trace`), answers (`render` for printing, the commands in `cli` for reports). The command line is the interface;
+//! programs that want records use `simpletrace-format`.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod filter;
+mod findings;
+mod input;
+mod output;
+mod progress;
+mod render;
+mod say;
+mod time;
+mod trace;
+
+/// Runs the command that the process's arguments ask for, and returns its exit code.
+#[must_use]
+pub fn run() -> std::process::ExitCode {
+    cli::run()
+}

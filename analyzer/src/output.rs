@@ -1,0 +1,148 @@
+//! Where results go: standard output or a file, written by a thread of its own.
+//!
+//! Formatting and the kernel's copying cost about the same, so they are done side by side: a full [`Block`] goes to the writing
+//! thread, and an empty one comes back.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::render::Block;
+
+/// How much is gathered before it is written, in bytes: few system calls, and still within a core's own cache.
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// A sink for blocks of output.
+pub(crate) struct Output {
+    name: String,
+    full: Option<SyncSender<Block>>,
+    empty: Receiver<Block>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    pub(crate) block: Block,
+}
+
+impl Output {
+    /// Creates `path`, or takes standard output for `None` and `-`. None of `inputs` may be the same file.
+    pub(crate) fn create<'a>(path: Option<&Path>, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
+        let path = path.filter(|path| *path != Path::new("-"));
+        let name = path.map_or("standard output".to_owned(), |path| path.display().to_string());
+        if let Some(path) = path {
+            for input in inputs {
+                if same_file(path, input) {
+                    bail!("output {name} is also an input, and would be lost");
+                }
+            }
+        }
+        let sink: Box<dyn Write + Send> = match path {
+            Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {name}"))?),
+            None => Box::new(stdout_file().context("cannot use standard output")?),
+        };
+        // One block being written, one on its way, one being filled.
+        let (full, to_write) = sync_channel(1);
+        let (give_back, empty) = channel();
+        for _ in 0..2 {
+            // The receiver is in this function.
+            let _ = give_back.send(Block::with_capacity(BLOCK_BYTES));
+        }
+        let writer = std::thread::Builder::new()
+            .name("output".to_owned())
+            .spawn(move || write_blocks(sink, &to_write, &give_back))
+            .context("cannot start the writing thread")?;
+        let block = Block::with_capacity(BLOCK_BYTES);
+        Ok(Self {
+            name,
+            full: Some(full),
+            empty,
+            writer: Some(writer),
+            block,
+        })
+    }
+
+    /// Hands the block over if it is nearly full.
+    #[inline]
+    pub(crate) fn write_if_full(&mut self) -> Result<()> {
+        if self.block.len() < BLOCK_BYTES - 4096 {
+            Ok(())
+        } else {
+            self.write()
+        }
+    }
+
+    /// Writes everything, waits for it, and says whether it worked.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.write()?;
+        self.close()
+    }
+
+    #[cold]
+    fn write(&mut self) -> Result<()> {
+        let sent = self.empty.recv().is_ok_and(|next| {
+            let block = std::mem::replace(&mut self.block, next);
+            self.full.as_ref().is_some_and(|full| full.send(block).is_ok())
+        });
+        // The thread ends early only when it cannot write.
+        if sent { Ok(()) } else { self.close() }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.full = None;
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let result = writer
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
+        result.with_context(|| format!("cannot write to {}", self.name))
+    }
+}
+
+fn write_blocks(mut sink: Box<dyn Write + Send>, full: &Receiver<Block>, give_back: &Sender<Block>) -> io::Result<()> {
+    for mut block in full {
+        sink.write_all(block.as_bytes())?;
+        block.clear();
+        // Nobody waits for it once the last block is sent.
+        let _ = give_back.send(block);
+    }
+    sink.flush()
+}
+
+/// Tells whether an error is that of a reader who has seen enough.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|io| io.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(unix)]
+fn stdout_file() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(windows)]
+fn stdout_file() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
+}
+
+#[cfg(unix)]
+fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()
+            .filter(|m| m.is_file())
+            .map(|m| (m.dev(), m.ino()))
+    };
+    identity(a).is_some_and(|a| Some(a) == identity(b))
+}
+
+#[cfg(not(unix))]
+fn same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}

@@ -1,0 +1,226 @@
+//! What QEMU's simpletrace.py prints (8.2 and newer), byte for byte.
+//!
+//! `NAME DELTA pid=PID ARG=0x... ARG=b'...'`: the delta is to the record before it in the file, in microseconds.
+
+use simpletrace_format::events::ArgType;
+use simpletrace_format::{DroppedRecord, Payload};
+
+use super::block::{Block, HEX, Literal};
+use super::{PerKind, Render, printable};
+use crate::trace::{Event, Kind};
+
+#[derive(Debug, Default)]
+pub(crate) struct Compat {
+    lines: PerKind<Line>,
+    last_ns: Option<u64>,
+    pid: Pid,
+}
+
+#[derive(Debug)]
+struct Line {
+    name: Literal,
+    /// What stands before each argument, and whether that is a string.
+    args: Vec<(Literal, bool)>,
+    undeclared: bool,
+}
+
+/// ` pid=N `, which seldom changes.
+#[derive(Debug)]
+struct Pid {
+    pid: u32,
+    text: Literal,
+}
+
+impl Default for Pid {
+    fn default() -> Self {
+        Self {
+            pid: 0,
+            text: Literal::new(" pid=0 "),
+        }
+    }
+}
+
+impl Compat {
+    #[inline]
+    fn delta_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
+        let last_ns = self.last_ns.replace(timestamp_ns).unwrap_or(timestamp_ns);
+        delta(i128::from(timestamp_ns) - i128::from(last_ns), block);
+        if pid != self.pid.pid {
+            self.pid = Pid {
+                pid,
+                text: Literal::new(format!(" pid={pid} ")),
+            };
+        }
+        block.literal(&self.pid.text);
+    }
+}
+
+impl Render for Compat {
+    fn event(&mut self, event: &Event<'_>, block: &mut Block) {
+        let line = self.lines.get(event.kind, Line::new);
+        block.literal(&line.name);
+        // Looked up again below, since the time in between needs all of `self`.
+        self.delta_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        let line = self.lines.get(event.kind, Line::new);
+        let mut args = event.record.payload.args();
+        for (before, is_string) in &line.args {
+            if *is_string {
+                let Some(string) = args.string() else { break };
+                block.literal(before);
+                bytes_literal(string, block);
+            } else {
+                let Some(word) = args.word() else { break };
+                block.literal(before);
+                block.hex(word);
+            }
+        }
+        if line.undeclared {
+            raw_words(event.record.payload, block);
+        }
+        block.byte(b'\n');
+    }
+
+    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+        block.put("Dropped_Event ");
+        self.delta_and_pid(record.timestamp_ns, record.pid, block);
+        block.put("num_events_dropped=0x");
+        block.hex(record.count);
+        block.byte(b'\n');
+    }
+}
+
+impl Line {
+    fn new(kind: &Kind) -> Self {
+        let arg = |(at, arg): (usize, &simpletrace_format::events::ArgDecl)| {
+            let blank = if at == 0 { "" } else { " " };
+            let is_string = arg.ty == ArgType::String;
+            let before = format!("{blank}{}={}", arg.name, if is_string { "" } else { "0x" });
+            (Literal::new(before), is_string)
+        };
+        Self {
+            name: Literal::new(format!("{} ", printable(&kind.name))),
+            args: kind.args().iter().enumerate().map(arg).collect(),
+            undeclared: kind.decl.is_none(),
+        }
+    }
+}
+
+/// Writes nanoseconds as Python prints `f"{delta_ns / 1000:0.3f}"`.
+#[inline]
+fn delta(delta_ns: i128, block: &mut Block) {
+    // Up to here the nearest double of the quotient lies less than half a thousandth from it, so that rounding to three
+    // decimals gives the exact digits: doubles below 2^43 are 2^-10 apart.
+    const EXACT_BELOW: i128 = (1 << 43) * 1000;
+
+    if (0..EXACT_BELOW).contains(&delta_ns) {
+        let delta_ns = delta_ns as u64;
+        block.decimal(delta_ns / 1000);
+        block.byte(b'.');
+        block.three_digits(delta_ns % 1000);
+    } else {
+        unusual_delta(delta_ns, block);
+    }
+}
+
+#[cold]
+fn unusual_delta(delta_ns: i128, block: &mut Block) {
+    // Python divides integers with one correct rounding, as reading a decimal number does.
+    let sign = if delta_ns < 0 { "-" } else { "" };
+    let size = delta_ns.unsigned_abs();
+    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000)
+        .parse()
+        .unwrap_or(f64::NAN);
+    block.put(format!("{sign}{quotient:.3}"));
+}
+
+/// Writes bytes as Python's `repr` does.
+fn bytes_literal(bytes: &[u8], block: &mut Block) {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') {
+        b'"'
+    } else {
+        b'\''
+    };
+    block.put([b'b', quote]);
+    let mut rest = bytes;
+    while let Some(plain) = rest
+        .iter()
+        .position(|&byte| !matches!(byte, b' '..=b'~') || byte == b'\\' || byte == quote)
+    {
+        block.put(&rest[..plain]);
+        match rest[plain] {
+            b'\t' => block.put(r"\t"),
+            b'\n' => block.put(r"\n"),
+            b'\r' => block.put(r"\r"),
+            byte @ (b'\\' | b'\'' | b'"') => block.put([b'\\', byte]),
+            byte => block.put([b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+        }
+        rest = &rest[plain + 1..];
+    }
+    block.put(rest);
+    block.byte(quote);
+}
+
+/// Writes the payload of an event without a declaration, where simpletrace.py gives up.
+fn raw_words(payload: Payload<'_>, block: &mut Block) {
+    let mut args = payload.args();
+    let mut index = 0_u32;
+    while let Some(word) = args.word() {
+        block.put(if index == 0 { "word" } else { " word" });
+        block.decimal(index);
+        block.put("=0x");
+        block.hex(word);
+        index += 1;
+    }
+    if !args.rest().is_empty() {
+        block.put(if index == 0 { "rest=" } else { " rest=" });
+        bytes_literal(args.rest(), block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Block)) -> String {
+        let mut block = Block::default();
+        write(&mut block);
+        String::from_utf8(block.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn deltas_are_pythons_to_the_digit() {
+        // Each printed by Python 3.11: f"{delta / 1000:0.3f}".
+        for (delta_ns, text) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (999, "0.999"),
+            (107_437_858, "107437.858"),
+            (-1, "-0.001"),
+            (-1500, "-1.500"),
+            (8_796_093_022_207_999, "8796093022207.999"),
+            (8_796_093_022_208_001, "8796093022208.002"),
+            (9_007_199_254_740_993, "9007199254740.992"),
+            (i128::from(u64::MAX), "18446744073709552.000"),
+            (-i128::from(u64::MAX), "-18446744073709552.000"),
+            (12_345_678_901_234_567_891, "12345678901234568.000"),
+        ] {
+            assert_eq!(written(|block| delta(delta_ns, block)), text, "{delta_ns}");
+        }
+    }
+
+    #[test]
+    fn strings_are_pythons_byte_literals() {
+        // Each printed by Python 3.11: repr(bytes).
+        for (bytes, text) in [
+            (&b""[..], "b''"),
+            (b"virtio0", "b'virtio0'"),
+            (b"it's", "b\"it's\""),
+            (b"it's \"so\"", "b'it\\'s \"so\"'"),
+            (b"\"", "b'\"'"),
+            (b"a\\b\tc\nd\re", "b'a\\\\b\\tc\\nd\\re'"),
+            (b"\x00\x1f\x7f\x80\xff~", "b'\\x00\\x1f\\x7f\\x80\\xff~'"),
+        ] {
+            assert_eq!(written(|block| bytes_literal(bytes, block)), text);
+        }
+    }
+}

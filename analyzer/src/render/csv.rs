@@ -1,0 +1,136 @@
+//! CSV as in RFC 4180, but with line feeds: a column for each argument if one event is asked for by name, else the arguments
+//! as a JSON object in one cell. The schema is in docs/EXPORTS.md.
+
+use simpletrace_format::events::EventDecl;
+use simpletrace_format::{DroppedRecord, Value};
+
+use super::block::{Block, HEX, Literal};
+use super::json::Args;
+use super::{PerKind, Render};
+use crate::trace::{Event, Kind};
+
+#[derive(Debug)]
+pub(crate) struct Csv {
+    rows: PerKind<Row>,
+    /// The event that has columns of its own.
+    only: Option<EventDecl>,
+}
+
+#[derive(Debug)]
+struct Row {
+    /// The event's cell, with the commas around it.
+    event: Literal,
+    args: Args,
+}
+
+impl Csv {
+    /// With a column for each argument of `only`, if it is given.
+    pub(crate) fn new(only: Option<EventDecl>) -> Self {
+        Self {
+            rows: PerKind::default(),
+            only,
+        }
+    }
+
+    fn time_and_pid(timestamp_ns: u64, pid: u32, block: &mut Block) {
+        block.decimal(timestamp_ns);
+        block.byte(b',');
+        block.decimal(pid);
+    }
+}
+
+impl Render for Csv {
+    fn begin(&mut self, block: &mut Block) {
+        block.put("ts_ns,pid,event");
+        match &self.only {
+            Some(decl) => {
+                for arg in &decl.args {
+                    block.byte(b',');
+                    cell(arg.name.as_bytes(), block);
+                }
+            }
+            None => block.put(",args"),
+        }
+        block.byte(b'\n');
+    }
+
+    fn event(&mut self, event: &Event<'_>, block: &mut Block) {
+        Self::time_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        let row = self.rows.get(event.kind, Row::new);
+        block.literal(&row.event);
+        match &self.only {
+            Some(decl) => {
+                let mut args = event.record.payload.args();
+                for arg in &decl.args {
+                    block.byte(b',');
+                    if let Some(value) = args.next(arg.ty) {
+                        put_value(value, block);
+                    }
+                }
+            }
+            None => {
+                block.put(",\"{");
+                row.args.write(event, block);
+                block.put("}\"");
+            }
+        }
+        block.byte(b'\n');
+    }
+
+    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+        Self::time_and_pid(record.timestamp_ns, record.pid, block);
+        block.put(",dropped");
+        match &self.only {
+            // Only asked for by its name is a gap here, and then it is `only`.
+            Some(_) => block.byte(b','),
+            None => block.put(",\"{\"\"count\"\":"),
+        }
+        block.decimal(record.count);
+        block.put(if self.only.is_some() { "\n" } else { "}\"\n" });
+    }
+}
+
+impl Row {
+    fn new(kind: &Kind) -> Self {
+        let mut event = Block::default();
+        event.byte(b',');
+        cell(kind.name.as_bytes(), &mut event);
+        Self {
+            event: Literal::new(event.as_bytes()),
+            args: Args::new(kind, "\"\""),
+        }
+    }
+}
+
+fn put_value(value: Value<'_>, block: &mut Block) {
+    match value {
+        Value::Signed(value) => block.decimal(value),
+        Value::Unsigned(word) | Value::Pointer(word) => block.decimal(word),
+        Value::Bool(value) => block.put(if value { "true" } else { "false" }),
+        Value::String(bytes) => cell(bytes, block),
+    }
+}
+
+/// Writes a cell, in quotes if it needs them. Bytes that are not UTF-8 become `\xNN`, and then a backslash `\x5c`.
+fn cell(bytes: &[u8], block: &mut Block) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let mut escaped = Vec::new();
+        for &byte in bytes {
+            if byte.is_ascii() && byte != b'\\' {
+                escaped.push(byte);
+            } else {
+                escaped.extend([b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            }
+        }
+        return cell(&escaped, block);
+    };
+    if !text.contains([',', '"', '\n', '\r']) {
+        return block.put(text);
+    }
+    block.byte(b'"');
+    for (index, part) in text.split('"').enumerate() {
+        block.put(if index == 0 { "" } else { "\"\"" });
+        block.put(part);
+    }
+    block.byte(b'"');
+}

@@ -1,0 +1,207 @@
+//! JSON: one object a line (`ndjson`), or one document (`json`). The schema is in docs/EXPORTS.md.
+
+use simpletrace_format::{DroppedRecord, Value};
+
+use super::block::{Block, HEX, Literal};
+use super::{PerKind, Render};
+use crate::trace::{Event, Fit, Kind};
+
+/// The version of the schema of both forms.
+pub(crate) const SCHEMA: &str = "simpletrace-rs.decode/1";
+
+#[derive(Debug, Default)]
+pub(crate) struct Json {
+    lines: PerKind<Line>,
+    /// Whether all records are to be one document.
+    document: bool,
+    any: bool,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// From behind the pid to the opening brace of the arguments.
+    event: Literal,
+    args: Args,
+}
+
+/// How the arguments of one kind of event are written as the members of a JSON object.
+#[derive(Debug)]
+pub(crate) struct Args {
+    keys: Vec<(Literal, simpletrace_format::events::ArgType)>,
+    quote: &'static str,
+}
+
+impl Json {
+    /// One document with an array of all records.
+    pub(crate) fn document() -> Self {
+        Self {
+            document: true,
+            ..Self::default()
+        }
+    }
+
+    fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
+        if self.document && std::mem::replace(&mut self.any, true) {
+            block.put(",\n");
+        }
+        block.put("{\"ts_ns\":");
+        block.decimal(timestamp_ns);
+        block.put(",\"pid\":");
+        block.decimal(pid);
+    }
+
+    fn end(&self, block: &mut Block) {
+        block.put(if self.document { "}" } else { "}\n" });
+    }
+}
+
+impl Render for Json {
+    fn begin(&mut self, block: &mut Block) {
+        if self.document {
+            block.put(format!("{{\"schema\":\"{SCHEMA}\",\"records\":[\n"));
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, block: &mut Block) {
+        self.time_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        let line = self.lines.get(event.kind, Line::new);
+        block.literal(&line.event);
+        let rest = line.args.write(event, block);
+        block.byte(b'}');
+        if !rest.is_empty() {
+            block.put(",\"left_over\":");
+            bytes_object(rest, "\"", block);
+        }
+        self.end(block);
+    }
+
+    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+        self.time_and_pid(record.timestamp_ns, record.pid, block);
+        block.put(",\"event\":\"dropped\",\"args\":{\"count\":");
+        block.decimal(record.count);
+        block.byte(b'}');
+        self.end(block);
+    }
+
+    fn finish(&mut self, block: &mut Block) {
+        if self.document {
+            block.put("\n]}\n");
+        }
+    }
+}
+
+impl Line {
+    fn new(kind: &Kind) -> Self {
+        let mut event = Block::default();
+        event.put(",\"event\":");
+        string(kind.name.as_bytes(), "\"", &mut event);
+        event.put(",\"args\":{");
+        Self {
+            event: Literal::new(event.as_bytes()),
+            args: Args::new(kind, "\""),
+        }
+    }
+}
+
+impl Args {
+    /// `quote` is what stands for a quotation mark: a CSV cell needs two.
+    pub(crate) fn new(kind: &Kind, quote: &'static str) -> Self {
+        let names = unique_names(kind);
+        let key = |(index, (name, arg)): (usize, (&String, &simpletrace_format::events::ArgDecl))| {
+            let mut key = Block::default();
+            key.put(if index == 0 { "" } else { "," });
+            string(name.as_bytes(), quote, &mut key);
+            key.byte(b':');
+            (Literal::new(key.as_bytes()), arg.ty)
+        };
+        Self {
+            keys: names.iter().zip(kind.args()).enumerate().map(key).collect(),
+            quote,
+        }
+    }
+
+    /// Writes the members; returns the bytes that no argument accounts for.
+    pub(crate) fn write<'a>(&self, event: &Event<'a>, block: &mut Block) -> &'a [u8] {
+        let mut args = event.record.payload.args();
+        for &(ref key, ty) in &self.keys {
+            let Some(value) = args.next(ty) else { break };
+            block.literal(key);
+            match value {
+                Value::Signed(value) => block.decimal(value),
+                Value::Unsigned(word) | Value::Pointer(word) => block.decimal(word),
+                Value::Bool(value) => block.put(if value { "true" } else { "false" }),
+                Value::String(bytes) => string(bytes, self.quote, block),
+            }
+        }
+        if event.fit == Fit::Undeclared {
+            let mut index = 0_u32;
+            while let Some(word) = args.word() {
+                block.put(if index == 0 { "" } else { "," });
+                block.put(self.quote);
+                block.put("word");
+                block.decimal(index);
+                block.put(self.quote);
+                block.byte(b':');
+                block.decimal(word);
+                index += 1;
+            }
+        }
+        args.rest()
+    }
+}
+
+/// The names of the arguments; one that occurs twice, which tracetool lets pass, is told apart by its place.
+pub(crate) fn unique_names(kind: &Kind) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, arg) in kind.args().iter().enumerate() {
+        let mut name = arg.name.clone();
+        while names.contains(&name) {
+            name = format!("{name}_{}", index + 1);
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// Writes a JSON string, or `{"hex":"..."}` if it is not UTF-8.
+fn string(bytes: &[u8], quote: &str, block: &mut Block) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return bytes_object(bytes, quote, block);
+    };
+    block.put(quote);
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest
+        .iter()
+        .position(|&byte| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f))
+    {
+        block.put(&rest[..at]);
+        match rest[at] {
+            b'\n' => block.put(r"\n"),
+            b'\t' => block.put(r"\t"),
+            b'\r' => block.put(r"\r"),
+            b'"' => {
+                block.byte(b'\\');
+                block.put(quote);
+            }
+            b'\\' => block.put(r"\\"),
+            byte => block.put([
+                b'\\',
+                b'u',
+                b'0',
+                b'0',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ]),
+        }
+        rest = &rest[at + 1..];
+    }
+    block.put(rest);
+    block.put(quote);
+}
+
+fn bytes_object(bytes: &[u8], quote: &str, block: &mut Block) {
+    block.put(format!("{{{quote}hex{quote}:{quote}"));
+    block.hex_bytes(bytes);
+    block.put(quote);
+    block.byte(b'}');
+}

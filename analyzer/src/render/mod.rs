@@ -1,0 +1,68 @@
+//! Printing events: one file per format.
+
+mod block;
+mod compat;
+mod csv;
+mod json;
+mod log;
+mod table;
+mod text;
+
+use simpletrace_format::DroppedRecord;
+
+use crate::trace::{Event, Kind};
+
+pub(crate) use block::Block;
+pub(crate) use compat::Compat;
+pub(crate) use csv::Csv;
+pub(crate) use json::Json;
+pub(crate) use log::Log;
+pub(crate) use table::Table;
+pub(crate) use text::Text;
+
+/// Prints the events of a trace in one format.
+pub(crate) trait Render {
+    /// Writes what stands before the first event.
+    fn begin(&mut self, _block: &mut Block) {}
+    /// Writes one event.
+    fn event(&mut self, event: &Event<'_>, block: &mut Block);
+    /// Writes one gap.
+    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block);
+    /// Writes what stands behind the last event.
+    fn finish(&mut self, _block: &mut Block) {}
+}
+
+/// What a format prepares once for each kind of event.
+#[derive(Debug)]
+struct PerKind<T> {
+    by_index: Vec<Option<T>>,
+}
+
+impl<T> Default for PerKind<T> {
+    fn default() -> Self {
+        Self { by_index: Vec::new() }
+    }
+}
+
+impl<T> PerKind<T> {
+    #[inline]
+    fn get(&mut self, kind: &Kind, prepare: impl FnOnce(&Kind) -> T) -> &mut T {
+        if self.by_index.len() <= kind.index {
+            self.by_index.resize_with(kind.index + 1, || None);
+        }
+        self.by_index[kind.index].get_or_insert_with(|| prepare(kind))
+    }
+}
+
+/// A name with nothing in it that a terminal would obey or a line-based reader stumble over.
+pub(crate) fn printable(name: &str) -> String {
+    name.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
+}
