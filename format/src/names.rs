@@ -175,15 +175,7 @@ mod tests {
 
     #[test]
     fn ids_of_any_size_are_kept_and_great_ones_take_no_more_room() {
-        let ids = [
-            0,
-            DENSE_IDS - 1,
-            DENSE_IDS,
-            DENSE_IDS + 1,
-            u64::MAX >> 1,
-            1 << 63,
-            u64::MAX,
-        ];
+        let ids = [0, DENSE_IDS - 1, DENSE_IDS, DENSE_IDS + 1, u64::MAX >> 1, 1 << 63, u64::MAX];
         let mut names = Names::default();
         for (slot, id) in (0..).zip(ids) {
             assert_eq!(map(&mut names, id, &format!("n{id}")), Mapped::New(slot));

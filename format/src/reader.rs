@@ -282,11 +282,7 @@ mod tests {
         let file = file.into_inner();
 
         for piece in [1, 40_000] {
-            let source = Pieces {
-                bytes: &file,
-                piece,
-                most_asked: 0,
-            };
+            let source = Pieces { bytes: &file, piece, most_asked: 0 };
             let mut reader = StreamReader::new(source).unwrap();
             let mut count = 0;
             while reader.next_record().unwrap().is_some() {
@@ -298,11 +294,7 @@ mod tests {
                 );
             }
             assert_eq!(count, 72);
-            assert!(
-                reader.source.most_asked <= BOUND,
-                "asked for {}",
-                reader.source.most_asked
-            );
+            assert!(reader.source.most_asked <= BOUND, "asked for {}", reader.source.most_asked);
         }
     }
 

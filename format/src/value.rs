@@ -68,20 +68,14 @@ mod tests {
     #[test]
     fn unsigned_words_and_addresses_keep_all_their_bits() {
         for word in WORDS {
-            assert_eq!(
-                Value::from_word(word, ArgType::Unsigned(Width::W8)),
-                Value::Unsigned(word)
-            );
+            assert_eq!(Value::from_word(word, ArgType::Unsigned(Width::W8)), Value::Unsigned(word));
             assert_eq!(Value::from_word(word, ArgType::Pointer), Value::Pointer(word));
         }
     }
 
     #[test]
     fn a_plain_char_has_the_sign_that_its_host_gave_it() {
-        assert_eq!(
-            Value::from_word(0xffff_ffff_ffff_ffed, ArgType::Char),
-            Value::Signed(-19)
-        );
+        assert_eq!(Value::from_word(0xffff_ffff_ffff_ffed, ArgType::Char), Value::Signed(-19));
         assert_eq!(Value::from_word(0xed, ArgType::Char), Value::Signed(237));
     }
 

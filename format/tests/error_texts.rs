@@ -14,10 +14,7 @@ fn message(file: Bytes) -> String {
     let file = file.build();
     match SliceReader::new(&file) {
         Err(error) => error.to_string(),
-        Ok(mut reader) => reader
-            .find_map(Result::err)
-            .expect("the file to be at fault")
-            .to_string(),
+        Ok(mut reader) => reader.find_map(Result::err).expect("the file to be at fault").to_string(),
     }
 }
 
@@ -112,8 +109,5 @@ fn every_refusal_of_the_writer_has_its_message() {
         ]
     );
     let sources = refusals.iter().filter_map(|refusal| refusal.source());
-    assert_eq!(
-        sources.map(ToString::to_string).collect::<Vec<_>>(),
-        ["the disk is on fire"]
-    );
+    assert_eq!(sources.map(ToString::to_string).collect::<Vec<_>>(), ["the disk is on fire"]);
 }

@@ -93,10 +93,7 @@ fn assert_agreement(file: &[u8], pattern: &[usize]) {
     // A source that fails where the file ends: the same records, then its error instead of a clean end or a tear.
     let failed = stream(Failing::after(file));
     assert_eq!(failed.records, outcome.records);
-    let torn = outcome
-        .fault
-        .as_ref()
-        .is_none_or(|fault| fault.kind.starts_with("TornTail"));
+    let torn = outcome.fault.as_ref().is_none_or(|fault| fault.kind.starts_with("TornTail"));
     if torn && outcome.stopped_at.is_some() {
         let fault = failed.fault.expect("the source's error");
         assert_eq!(Some(fault.offset), outcome.stopped_at);
@@ -152,10 +149,7 @@ fn an_io_error_inside_the_header_is_that_of_the_source() {
 
 #[test]
 fn an_io_error_comes_behind_every_record_that_is_whole_and_ends_the_reading() {
-    let intact = Bytes::little()
-        .header()
-        .mapping(0, "a")
-        .event(0, 1, 2, |args| args.u64(3));
+    let intact = Bytes::little().header().mapping(0, "a").event(0, 1, 2, |args| args.u64(3));
     let tear = intact.len();
     let file = intact.event(0, 4, 5, |args| args.u64(6)).build();
     for cut in tear..file.len() {

@@ -19,11 +19,7 @@ fn every_record_of_a_little_endian_file_is_the_expected_one() {
 
 #[test]
 fn every_record_of_a_big_endian_file_is_the_expected_one() {
-    compare_with_expected_json(
-        "every_record_of_a_big_endian_file_is_the_expected_one",
-        "v4-8.2-s390x",
-        860 + 11 + 16,
-    );
+    compare_with_expected_json("every_record_of_a_big_endian_file_is_the_expected_one", "v4-8.2-s390x", 860 + 11 + 16);
 }
 
 /// Both readers must find in `old/<name>.trace` what `old/<name>.expected.json` says, record by record in file order.
@@ -139,12 +135,7 @@ fn damaged_files() -> Vec<Row> {
         ("b-length-0", 14, 30, Some((2088, RecordTooShort(0)))),
         // The record at 2088 lacks its last argument, a zero, which now stands where the next record's type should be.
         ("b-length-minus8", 14, 31, Some((2136, NameTooLong(3272)))),
-        (
-            "garbage-insert",
-            14,
-            32,
-            Some((2128, UnknownRecordType(0xc2f1_e6fd_3c82_2044))),
-        ),
+        ("garbage-insert", 14, 32, Some((2128, UnknownRecordType(0xc2f1_e6fd_3c82_2044)))),
         ("type-7", 14, 32, Some((2128, UnknownRecordType(7)))),
         // These are wrong in what a record holds, which is no fault of the records' chain.
         ("id-unmapped", 14, 90, None),
@@ -156,12 +147,7 @@ fn damaged_files() -> Vec<Row> {
         ("seven-bytes", 0, 0, Some((0, HeaderCut(7)))),
         ("header-only", 0, 0, None),
         ("mappings-only", 14, 0, None),
-        (
-            "wrong-magic",
-            0,
-            0,
-            Some((0, NotATrace(u64::MAX, 0xf2b1_77cb_0aa4_29b5))),
-        ),
+        ("wrong-magic", 0, 0, Some((0, NotATrace(u64::MAX, 0xf2b1_77cb_0aa4_29b5)))),
         ("version-1", 0, 0, Some((0, UnsupportedVersion(1)))),
         ("version-5", 0, 0, Some((0, UnsupportedVersion(5)))),
         ("v0-cut", 0, 0, Some((0, UnsupportedVersion(0)))),
@@ -180,19 +166,10 @@ fn a_damaged_file_gives_every_record_before_the_damage_and_its_offset() {
         let Some(file) = shared::read(test, &path) else {
             return;
         };
-        let Outcome {
-            records, fault: found, ..
-        } = both(&file);
-        let found_mappings = records
-            .iter()
-            .filter(|record| matches!(record, Owned::Mapping { .. }))
-            .count();
+        let Outcome { records, fault: found, .. } = both(&file);
+        let found_mappings = records.iter().filter(|record| matches!(record, Owned::Mapping { .. })).count();
         assert_eq!(found, fault.map(|(offset, kind)| Fault::new(offset, &kind)), "{path}");
-        assert_eq!(
-            (found_mappings, records.len() - found_mappings),
-            (mappings, events),
-            "{path}"
-        );
+        assert_eq!((found_mappings, records.len() - found_mappings), (mappings, events), "{path}");
     }
 }
 
@@ -269,21 +246,16 @@ fn arguments_that_a_later_qemu_might_append_are_left_over() {
 fn files_of_real_qemu_programs_are_read_to_their_end() {
     let test = "files_of_real_qemu_programs_are_read_to_their_end";
     // The number of events is that of the lines which simpletrace.py prints.
-    for (path, events) in [
-        ("qemu-8.2/img-convert.trace", 476),
-        ("qemu-8.2/kvm-blk.trace", 3898),
-        ("qemu-10.2/img-convert.trace", 578),
-    ] {
+    for (path, events) in
+        [("qemu-8.2/img-convert.trace", 476), ("qemu-8.2/kvm-blk.trace", 3898), ("qemu-10.2/img-convert.trace", 578)]
+    {
         let Some(file) = shared::read(test, path) else {
             return;
         };
         let outcome = both(&file);
         let size = file.len() as u64;
         assert_eq!((outcome.stopped_at, outcome.fault), (Some(size), None), "{path}");
-        let found = outcome
-            .records
-            .iter()
-            .filter(|record| !matches!(record, Owned::Mapping { .. }));
+        let found = outcome.records.iter().filter(|record| !matches!(record, Owned::Mapping { .. }));
         assert_eq!(found.count(), events, "{path}");
     }
 }

@@ -22,11 +22,7 @@ fn a_mapping_record_gives_its_id_and_name() {
         let outcome = both(&bytes.mapping(44, "bdrv_co_preadv").build());
         assert_eq!(
             outcome.records,
-            [Owned::Mapping {
-                offset: 24,
-                id: EventId(44),
-                name: "bdrv_co_preadv".to_owned(),
-            }]
+            [Owned::Mapping { offset: 24, id: EventId(44), name: "bdrv_co_preadv".to_owned() }]
         );
         assert_eq!((outcome.stopped_at, outcome.fault), (Some(24 + 20 + 14), None));
     }
@@ -61,13 +57,7 @@ fn an_event_record_without_arguments_has_an_empty_payload() {
         let outcome = both(&bytes.event(0, 0, 0, |args| args).build());
         assert_eq!(
             outcome.records,
-            [Owned::Event {
-                offset: 24,
-                id: EventId(0),
-                timestamp_ns: 0,
-                pid: 0,
-                payload: vec![],
-            }]
+            [Owned::Event { offset: 24, id: EventId(0), timestamp_ns: 0, pid: 0, payload: vec![] }]
         );
     }
 }
@@ -77,15 +67,7 @@ fn a_dropped_record_gives_its_count() {
     for bytes in headers() {
         for count in [0, 18, u64::MAX] {
             let outcome = both(&bytes.clone().dropped(77, 42, count).build());
-            assert_eq!(
-                outcome.records,
-                [Owned::Dropped {
-                    offset: 24,
-                    timestamp_ns: 77,
-                    pid: 42,
-                    count,
-                }]
-            );
+            assert_eq!(outcome.records, [Owned::Dropped { offset: 24, timestamp_ns: 77, pid: 42, count }]);
             assert_eq!((outcome.stopped_at, outcome.fault), (Some(24 + 40), None));
         }
     }
@@ -133,10 +115,7 @@ fn arguments_are_read_as_their_declaration_says() {
         };
         let mut args = event.payload.args();
         assert_eq!(args.next(ArgType::Signed(Width::W32)), Some(Value::Signed(-5)));
-        assert_eq!(
-            args.next(ArgType::Unsigned(Width::W64)),
-            Some(Value::Unsigned(u64::MAX))
-        );
+        assert_eq!(args.next(ArgType::Unsigned(Width::W64)), Some(Value::Unsigned(u64::MAX)));
         assert_eq!(args.next(ArgType::Pointer), Some(Value::Pointer(0x5560_6119_a3e0)));
         assert_eq!(args.next(ArgType::String), Some(Value::String(b"file")));
         assert_eq!(args.next(ArgType::Bool), Some(Value::Bool(true)));
@@ -175,10 +154,7 @@ fn an_argument_that_reaches_past_its_payload_takes_nothing() {
 
 #[test]
 fn a_string_whose_length_is_cut_takes_nothing() {
-    let file = Bytes::big()
-        .header()
-        .event(3, 0, 0, |args| args.bytes(b"\0\0\0"))
-        .build();
+    let file = Bytes::big().header().event(3, 0, 0, |args| args.bytes(b"\0\0\0")).build();
     let mut reader = SliceReader::new(&file).unwrap();
     let Some(Record::Event(event)) = reader.next_record().unwrap() else {
         panic!("an event record");
@@ -242,12 +218,7 @@ fn a_header_id_without_the_magic_is_just_an_unknown_type() {
 fn a_record_shorter_than_its_header_is_rejected_with_its_offset() {
     for bytes in headers() {
         for length in 0..24 {
-            let file = bytes
-                .clone()
-                .mapping(0, "a")
-                .event_of_length(0, 1, length, 2)
-                .zeros(64)
-                .build();
+            let file = bytes.clone().mapping(0, "a").event_of_length(0, 1, length, 2).zeros(64).build();
             let kind = ErrorKind::RecordTooShort(length);
             assert_eq!(fault(&file), Fault::new(FIRST + 21, &kind));
         }
@@ -256,10 +227,7 @@ fn a_record_shorter_than_its_header_is_rejected_with_its_offset() {
 
 #[test]
 fn a_wrong_length_is_damage_even_where_the_file_ends_behind_it() {
-    for (length, kind) in [
-        (0, ErrorKind::RecordTooShort(0)),
-        (u32::MAX, ErrorKind::RecordTooLong(u32::MAX)),
-    ] {
+    for (length, kind) in [(0, ErrorKind::RecordTooShort(0)), (u32::MAX, ErrorKind::RecordTooLong(u32::MAX))] {
         let file = Bytes::little().header().u64(1).u64(0).u64(0).u32(length).build();
         assert_eq!(fault(&file), Fault::new(24, &kind));
     }
@@ -269,28 +237,14 @@ fn a_wrong_length_is_damage_even_where_the_file_ends_behind_it() {
 fn a_record_of_the_greatest_length_is_read() {
     for bytes in headers() {
         let payload = vec![0xa5; MAX_RECORD_BYTES as usize - 24];
-        let file = bytes
-            .event_of_length(5, 6, MAX_RECORD_BYTES, 7)
-            .bytes(&payload)
-            .mapping(1, "next")
-            .build();
+        let file = bytes.event_of_length(5, 6, MAX_RECORD_BYTES, 7).bytes(&payload).mapping(1, "next").build();
         let outcome = both(&file);
         assert_eq!(outcome.fault, None);
         assert_eq!(
             outcome.records,
             [
-                Owned::Event {
-                    offset: 24,
-                    id: EventId(5),
-                    timestamp_ns: 6,
-                    pid: 7,
-                    payload,
-                },
-                Owned::Mapping {
-                    offset: 24 + 8 + 262_144,
-                    id: EventId(1),
-                    name: "next".to_owned(),
-                }
+                Owned::Event { offset: 24, id: EventId(5), timestamp_ns: 6, pid: 7, payload },
+                Owned::Mapping { offset: 24 + 8 + 262_144, id: EventId(1), name: "next".to_owned() }
             ]
         );
     }
@@ -313,11 +267,7 @@ fn a_record_of_one_byte_more_is_rejected_before_its_payload_is_waited_for() {
 fn a_dropped_record_of_another_length_than_32_is_rejected() {
     for bytes in headers() {
         for length in (24..32).chain([33, 40, 262_144]) {
-            let file = bytes
-                .clone()
-                .event_of_length(u64::MAX - 1, 1, length, 2)
-                .zeros(64)
-                .build();
+            let file = bytes.clone().event_of_length(u64::MAX - 1, 1, length, 2).zeros(64).build();
             assert_eq!(fault(&file), Fault::new(24, &ErrorKind::DroppedLength(length)));
         }
     }
@@ -341,13 +291,7 @@ fn a_special_id_with_no_known_meaning_is_handed_out_as_it_is() {
             let outcome = both(&file);
             assert_eq!(
                 outcome.records,
-                [Owned::Event {
-                    offset: 24,
-                    id: EventId(id),
-                    timestamp_ns: 1,
-                    pid: 2,
-                    payload: b"?".to_vec(),
-                }]
+                [Owned::Event { offset: 24, id: EventId(id), timestamp_ns: 1, pid: 2, payload: b"?".to_vec() }]
             );
             assert_eq!(EventId(id).namespace(), Namespace::Special(Special::Reserved(id)));
         }
@@ -358,17 +302,11 @@ fn a_special_id_with_no_known_meaning_is_handed_out_as_it_is() {
 fn the_special_namespace_begins_at_two_to_the_sixty_third() {
     assert_eq!(EventId((1 << 63) - 1).namespace(), Namespace::Ordinary);
     assert_eq!(EventId(0).namespace(), Namespace::Ordinary);
-    assert_eq!(
-        EventId::FIRST_SPECIAL.namespace(),
-        Namespace::Special(Special::Reserved(1 << 63))
-    );
+    assert_eq!(EventId::FIRST_SPECIAL.namespace(), Namespace::Special(Special::Reserved(1 << 63)));
     assert_eq!(EventId(u64::MAX - 1), EventId::DROPPED);
     assert_eq!(EventId::DROPPED.namespace(), Namespace::Special(Special::Dropped));
     assert_eq!(EventId(u64::MAX), EventId::TRACE_BEGIN);
-    assert_eq!(
-        EventId::TRACE_BEGIN.namespace(),
-        Namespace::Special(Special::TraceBegin)
-    );
+    assert_eq!(EventId::TRACE_BEGIN.namespace(), Namespace::Special(Special::TraceBegin));
 }
 
 #[test]
@@ -412,14 +350,7 @@ fn a_name_of_the_greatest_length_is_read_and_one_byte_more_is_rejected() {
     for bytes in headers() {
         let name = "n".repeat(1024);
         let outcome = both(&bytes.clone().mapping(1, &name).build());
-        assert_eq!(
-            outcome.records,
-            [Owned::Mapping {
-                offset: 24,
-                id: EventId(1),
-                name,
-            }]
-        );
+        assert_eq!(outcome.records, [Owned::Mapping { offset: 24, id: EventId(1), name }]);
 
         let file = bytes.clone().mapping(1, &"n".repeat(1025)).build();
         assert_eq!(fault(&file), Fault::new(24, &ErrorKind::NameTooLong(1025)));
@@ -441,13 +372,7 @@ fn a_name_that_is_not_utf8_is_rejected_and_one_that_is_comes_through() {
 
 #[test]
 fn nothing_is_read_behind_damage() {
-    let file = Bytes::little()
-        .header()
-        .mapping(0, "a")
-        .u64(7)
-        .mapping(1, "b")
-        .event(1, 1, 1, |args| args)
-        .build();
+    let file = Bytes::little().header().mapping(0, "a").u64(7).mapping(1, "b").event(1, 1, 1, |args| args).build();
     let outcome = both(&file);
     assert_eq!(outcome.records.len(), 1);
     assert_eq!(outcome.stopped_at, Some(45));

@@ -92,42 +92,20 @@ fn build(bytes: &Bytes, records: &[Written]) -> (Vec<u8>, Outcome) {
         match record {
             Written::Mapping(id, name) => {
                 file = file.mapping(*id, name);
-                expected.push(Owned::Mapping {
-                    offset,
-                    id: EventId(*id),
-                    name: name.clone(),
-                });
+                expected.push(Owned::Mapping { offset, id: EventId(*id), name: name.clone() });
             }
             &Written::Event(id, timestamp_ns, pid, ref args) => {
-                let payload = args
-                    .iter()
-                    .fold(bytes.clone(), |bytes, arg| arg.append_to(bytes))
-                    .build();
+                let payload = args.iter().fold(bytes.clone(), |bytes, arg| arg.append_to(bytes)).build();
                 file = file.event(id, timestamp_ns, pid, |args| args.bytes(&payload));
-                expected.push(Owned::Event {
-                    offset,
-                    id: EventId(id),
-                    timestamp_ns,
-                    pid,
-                    payload,
-                });
+                expected.push(Owned::Event { offset, id: EventId(id), timestamp_ns, pid, payload });
             }
             &Written::Dropped(timestamp_ns, pid, count) => {
                 file = file.dropped(timestamp_ns, pid, count);
-                expected.push(Owned::Dropped {
-                    offset,
-                    timestamp_ns,
-                    pid,
-                    count,
-                });
+                expected.push(Owned::Dropped { offset, timestamp_ns, pid, count });
             }
         }
     }
-    let outcome = Outcome {
-        records: expected,
-        stopped_at: Some(file.len() as u64),
-        fault: None,
-    };
+    let outcome = Outcome { records: expected, stopped_at: Some(file.len() as u64), fault: None };
     (file.build(), outcome)
 }
 

@@ -47,11 +47,7 @@ fn a_tear_at_any_byte_leaves_every_record_before_it_and_is_told_with_its_offset_
 
 #[test]
 fn a_tear_far_inside_the_longest_record_is_told_with_all_the_bytes_that_are_left() {
-    let file = Bytes::little()
-        .header()
-        .event_of_length(0, 1, 262_144, 2)
-        .zeros(262_119)
-        .build();
+    let file = Bytes::little().header().event_of_length(0, 1, 262_144, 2).zeros(262_119).build();
     let outcome = both(&file);
     assert_eq!(outcome.records, []);
     assert_eq!(outcome.fault, Some(Fault::new(24, &ErrorKind::TornTail(262_151))));

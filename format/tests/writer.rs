@@ -29,14 +29,7 @@ fn names_of_one_to_1024_bytes_are_written_and_read_back() {
     file.mapping(EventId(1), shortest).unwrap();
     file.mapping(EventId(2), &longest).unwrap();
     let bytes = file.into_inner();
-    assert_eq!(
-        bytes,
-        Bytes::little()
-            .header()
-            .mapping(1, shortest)
-            .mapping(2, &longest)
-            .build()
-    );
+    assert_eq!(bytes, Bytes::little().header().mapping(1, shortest).mapping(2, &longest).build());
     assert_eq!(both(&bytes).fault, None);
 }
 
@@ -120,8 +113,7 @@ fn each_record_is_one_write_of_the_sink() {
     }
     let mut file = TraceWriter::new(Calls(Vec::new()), ByteOrder::NATIVE).unwrap();
     file.mapping(EventId(1), "abc").unwrap();
-    file.event(EventId(1), 2, 3, &[Value::Signed(-1), Value::String(b"ab")])
-        .unwrap();
+    file.event(EventId(1), 2, 3, &[Value::Signed(-1), Value::String(b"ab")]).unwrap();
     file.dropped(4, 5, 6).unwrap();
     file.flush().unwrap();
     assert_eq!(file.into_inner().0, [24, 23, 46, 40, 0]);

@@ -37,20 +37,12 @@ impl Bytes {
     }
 
     pub(crate) fn u32(mut self, value: u32) -> Self {
-        self.bytes.extend(if self.big {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        });
+        self.bytes.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
         self
     }
 
     pub(crate) fn u64(mut self, value: u64) -> Self {
-        self.bytes.extend(if self.big {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        });
+        self.bytes.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
         self
     }
 
@@ -86,8 +78,7 @@ impl Bytes {
     /// Appends an event record; `args` builds its payload, the length follows from it.
     pub(crate) fn event(self, id: u64, timestamp_ns: u64, pid: u32, args: impl FnOnce(Self) -> Self) -> Self {
         let payload = args(Self::new(self.big)).bytes;
-        self.event_of_length(id, timestamp_ns, 24 + payload.len() as u32, pid)
-            .bytes(&payload)
+        self.event_of_length(id, timestamp_ns, 24 + payload.len() as u32, pid).bytes(&payload)
     }
 
     /// Appends an event record up to its pid, with any length in it.

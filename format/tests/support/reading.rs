@@ -10,58 +10,21 @@ use simpletrace_format::{
 /// A [`Record`] that owns its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Owned {
-    Mapping {
-        offset: u64,
-        id: EventId,
-        name: String,
-    },
-    Event {
-        offset: u64,
-        id: EventId,
-        timestamp_ns: u64,
-        pid: u32,
-        payload: Vec<u8>,
-    },
-    Dropped {
-        offset: u64,
-        timestamp_ns: u64,
-        pid: u32,
-        count: u64,
-    },
+    Mapping { offset: u64, id: EventId, name: String },
+    Event { offset: u64, id: EventId, timestamp_ns: u64, pid: u32, payload: Vec<u8> },
+    Dropped { offset: u64, timestamp_ns: u64, pid: u32, count: u64 },
 }
 
 impl From<Record<'_>> for Owned {
     fn from(record: Record<'_>) -> Self {
         match record {
-            Record::Mapping(MappingRecord { offset, id, name }) => Self::Mapping {
-                offset,
-                id,
-                name: name.to_owned(),
-            },
-            Record::Event(EventRecord {
-                offset,
-                id,
-                timestamp_ns,
-                pid,
-                payload,
-            }) => Self::Event {
-                offset,
-                id,
-                timestamp_ns,
-                pid,
-                payload: payload.bytes().to_vec(),
-            },
-            Record::Dropped(DroppedRecord {
-                offset,
-                timestamp_ns,
-                pid,
-                count,
-            }) => Self::Dropped {
-                offset,
-                timestamp_ns,
-                pid,
-                count,
-            },
+            Record::Mapping(MappingRecord { offset, id, name }) => Self::Mapping { offset, id, name: name.to_owned() },
+            Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload }) => {
+                Self::Event { offset, id, timestamp_ns, pid, payload: payload.bytes().to_vec() }
+            }
+            Record::Dropped(DroppedRecord { offset, timestamp_ns, pid, count }) => {
+                Self::Dropped { offset, timestamp_ns, pid, count }
+            }
         }
     }
 }
@@ -85,10 +48,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(offset: u64, kind: &ErrorKind) -> Self {
-        Self {
-            offset,
-            kind: format!("{kind:?}"),
-        }
+        Self { offset, kind: format!("{kind:?}") }
     }
 }
 
@@ -106,11 +66,7 @@ impl From<&Error> for Fault {
 
 impl Outcome {
     fn refused(error: &Error) -> Self {
-        Self {
-            records: Vec::new(),
-            stopped_at: None,
-            fault: Some(error.into()),
-        }
+        Self { records: Vec::new(), stopped_at: None, fault: Some(error.into()) }
     }
 
     fn push(&mut self, next: Result<Option<Record<'_>>>) -> bool {
@@ -132,11 +88,7 @@ pub(crate) fn slice(file: &[u8]) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return Outcome::refused(&error),
     };
-    let mut outcome = Outcome {
-        records: Vec::new(),
-        stopped_at: None,
-        fault: None,
-    };
+    let mut outcome = Outcome { records: Vec::new(), stopped_at: None, fault: None };
     let mut offset = reader.offset();
     assert_eq!(offset, 24);
     while outcome.push(reader.next_record()) {
@@ -158,11 +110,7 @@ pub(crate) fn stream(source: impl Read) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return Outcome::refused(&error),
     };
-    let mut outcome = Outcome {
-        records: Vec::new(),
-        stopped_at: None,
-        fault: None,
-    };
+    let mut outcome = Outcome { records: Vec::new(), stopped_at: None, fault: None };
     let mut offset = reader.offset();
     assert_eq!(offset, 24);
     while outcome.push(reader.next_record()) {
@@ -181,11 +129,7 @@ pub(crate) fn stream(source: impl Read) -> Outcome {
 #[track_caller]
 pub(crate) fn both(file: &[u8]) -> Outcome {
     let outcome = slice(file);
-    assert_eq!(
-        stream(file),
-        outcome,
-        "the stream reader (left) disagrees with the slice reader"
-    );
+    assert_eq!(stream(file), outcome, "the stream reader (left) disagrees with the slice reader");
     outcome
 }
 

@@ -6,10 +6,8 @@ use std::{env, fs};
 
 /// Reads `traces/<path>`; where it is absent, says on stderr that `test` is skipped (CI counts these lines) and returns `None`.
 pub(crate) fn read(test: &str, path: &str) -> Option<Vec<u8>> {
-    let shared = env::var_os("SIMPLETRACE_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared")),
-        PathBuf::from,
-    );
+    let shared = env::var_os("SIMPLETRACE_SHARED")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared")), PathBuf::from);
     let path = shared.join("traces").join(path);
     match fs::read(&path) {
         Ok(bytes) => Some(bytes),

@@ -12,11 +12,7 @@ pub(crate) struct Dribble<'a> {
 
 impl<'a> Dribble<'a> {
     pub(crate) fn new(bytes: &'a [u8], pattern: &[usize]) -> Self {
-        Self {
-            bytes,
-            pattern: pattern.to_vec(),
-            turn: 0,
-        }
+        Self { bytes, pattern: pattern.to_vec(), turn: 0 }
     }
 }
 
