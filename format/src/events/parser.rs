@@ -343,11 +343,14 @@ impl Parser {
     /// Judges a type that is not on tracetool's list: an old one passes, unless it looks like a slip.
     fn foreign_type(&mut self, line: &Line<'_>, spelling: &str, span: Range<usize>) -> Result<(), Fault> {
         let word = refused_word(spelling).unwrap_or_default();
+        if spelling.contains('"') {
+            return Err(missing_close(&line.text, span.start));
+        }
         let meant = nearest(&word, ALLOWED_TYPES);
         if self.mode == Mode::Strict {
             let help = match meant {
+                _ if word.contains(is_blank) => "part the words of a type by single blanks, not by tabs".to_owned(),
                 Some(meant) => did_you_mean(meant),
-                None if word.contains(is_blank) => "part the words of a type by single blanks, not by tabs".to_owned(),
                 None if spelling.contains('*') => "declare it as 'void *'".to_owned(),
                 None => "use a standard C type or one of fixed size such as 'uint64_t'".to_owned(),
             };
