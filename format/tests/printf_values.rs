@@ -24,6 +24,9 @@ fn macros_stand_for_the_conversions_of_a_64_bit_host() {
         (r#""%"PRIoLEAST32"#, "37777777777"),
         (r#""%"PRIuFAST16"#, "18446744073709551615"),
         (r#""%"PRIuMAX"#, "18446744073709551615"),
+        (r#""%"PRIuLEAST64"#, "18446744073709551615"),
+        (r#""%"PRIuLEAST16"#, "4294967295"),
+        (r#""%"PRIuFAST8"#, "4294967295"),
         (r#""%"PRIiPTR"#, "-1"),
         (r#""%"HWADDR_PRIx"#, "ffffffffffffffff"),
         (r#""addr " TARGET_FMT_plx"#, "addr ffffffffffffffff"),
@@ -39,6 +42,10 @@ fn escapes_are_those_of_c() {
     assert_eq!(
         print(r#""a\tb\n\"q\" \\ \x41\101\7\?""#, &[]),
         "a\tb\n\"q\" \\ AA\u{7}?"
+    );
+    assert_eq!(
+        print(r#""\1011 \x4142 \a\b\e\f\r\v \' \y""#, &[]),
+        "A1 B \u{7}\u{8}\u{1b}\u{c}\r\u{b} ' y"
     );
     assert_eq!(print(r#""100%% of %d""#, &[Value::Signed(3)]), "100% of 3");
     assert_eq!(print(r#""seen\0 unseen %d""#, &[]), "seen");
