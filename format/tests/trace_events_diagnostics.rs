@@ -78,6 +78,7 @@ fn a_missing_parenthesis_is_asked_for_where_it_belongs() {
         help,
     );
     error("foo(", "    ^", "missing ')' after the arguments", help);
+    error("foo(\"x (y)\"", "    ^", "missing ')' after the arguments", help);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct Parsed {
 /// Parses the text of a trace-events file.
 ///
 /// Any bytes may be given: nothing panics. Bytes that are not UTF-8 become U+FFFD in names and formats. Lines end as in
-/// Python's text mode: `\n`, `\r\n` or a lone `\r`. Time is linear in the text. Memory is about 6 times the text for real
+/// Python's text mode: `\n`, `\r\n` or a lone `\r`. Time is linear in the text. Memory is about 5 times the text for real
 /// files and at most 150 times (a list of nothing but commas and `*`, in [`Mode::Lenient`]).
 ///
 /// # Examples
