@@ -335,7 +335,8 @@ impl Report {
         }
         if let Some(rest @ [_, ..]) = self.events.get(shown..) {
             let records: u64 = rest.iter().map(|event| event.records).sum();
-            output.block.put(format!("{records:>12}               in {} more events, --all lists them\n", rest.len()));
+            let more = if rest.len() == 1 { "1 more event" } else { &format!("{} more events", rest.len()) };
+            output.block.put(format!("{records:>12}               of {more}, --all lists them\n"));
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Render for Log {
                     if index > 0 {
                         block.byte(b' ');
                     }
-                    super::text::put_value(value, block);
+                    super::text::put_value(value, false, block);
                 }
             }
         }

@@ -6,8 +6,8 @@ use simpletrace_format::DroppedRecord;
 use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
-use super::text::put_value;
-use super::{Render, printable};
+use super::text::{hex_args, put_value};
+use super::{PerKind, Render, printable};
 use crate::trace::{Event, Fit};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
@@ -21,6 +21,10 @@ pub(crate) struct Table {
     sample: Vec<Vec<String>>,
     widths_known: bool,
     first_ns: Option<u64>,
+    /// Which arguments are shown in hexadecimal.
+    hex: PerKind<Vec<bool>>,
+    /// Where a value is written, kept for its capacity.
+    cell: Block,
 }
 
 #[derive(Debug)]
@@ -44,7 +48,15 @@ impl Table {
             }
             None => columns.push(Column::new("args", false)),
         }
-        Self { only, columns, sample: Vec::new(), widths_known: false, first_ns: None }
+        Self {
+            only,
+            columns,
+            sample: Vec::new(),
+            widths_known: false,
+            first_ns: None,
+            hex: PerKind::default(),
+            cell: Block::default(),
+        }
     }
 
     fn row(&mut self, timestamp_ns: u64, pid: u32, event: &str, args: Vec<String>, block: &mut Block) {
@@ -97,10 +109,11 @@ impl Table {
 impl Render for Table {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
         let mut args = event.record.payload.args();
-        let values = event.kind.args().iter().map_while(|arg| {
-            let mut text = Block::default();
-            put_value(args.next(arg.ty)?, &mut text);
-            Some(String::from_utf8_lossy(text.as_bytes()).into_owned())
+        let hex = self.hex.get(event.kind, |kind| hex_args(kind).take(kind.args().len()).collect());
+        let values = event.kind.args().iter().zip(hex).map_while(|(arg, &mut is_hex)| {
+            self.cell.clear();
+            put_value(args.next(arg.ty)?, is_hex, &mut self.cell);
+            Some(String::from_utf8_lossy(self.cell.as_bytes()).into_owned())
         });
         let mut cells: Vec<String> = values.collect();
         if self.only.is_none() {
