@@ -24,13 +24,23 @@ pub(crate) struct Event<'a> {
     pub(crate) record: EventRecord<'a>,
     pub(crate) kind: &'a Kind,
     pub(crate) fit: Fit,
+    /// The time of the trace's first record.
+    pub(crate) start_ns: u64,
+}
+
+/// A place where events are missing.
+#[derive(Clone, Copy)]
+pub(crate) struct Gap {
+    pub(crate) record: DroppedRecord,
+    /// The time of the trace's first record.
+    pub(crate) start_ns: u64,
 }
 
 /// What a [`Trace`] hands out.
 #[derive(Clone, Copy)]
 pub(crate) enum Item<'a> {
     Event(Event<'a>),
-    Dropped(DroppedRecord),
+    Gap(Gap),
 }
 
 /// All that is known about the events of one name.
@@ -255,7 +265,9 @@ impl Trace {
                             kind.misfits.count(fit, record.offset);
                         }
                         left -= 1;
-                        if visit(Item::Event(Event { record, kind, fit }))?.is_break() || left == 0 {
+                        if visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?.is_break()
+                            || left == 0
+                        {
                             break Ok(());
                         }
                     }
@@ -267,7 +279,7 @@ impl Trace {
                             continue;
                         }
                         left -= 1;
-                        if visit(Item::Dropped(record))?.is_break() || left == 0 {
+                        if visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?.is_break() || left == 0 {
                             break Ok(());
                         }
                     }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     trace.for_each(|item| {
         match item {
             Item::Event(event) => render.event(&event, &mut output.block),
-            Item::Dropped(record) => render.dropped(&record, &mut output.block),
+            Item::Gap(gap) => render.gap(&gap, &mut output.block),
         }
         output.write_if_full()?;
         Ok(ControlFlow::Continue(()))

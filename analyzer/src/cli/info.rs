@@ -110,7 +110,7 @@ impl Tally {
     fn count(&mut self, item: &Item<'_>) {
         let (timestamp_ns, pid) = match item {
             Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
-            Item::Dropped(record) => (record.timestamp_ns, record.pid),
+            Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
         };
         let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
         self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
@@ -135,7 +135,7 @@ impl Tally {
                 kind.records += 1;
                 kind.last_ns = timestamp_ns;
             }
-            Item::Dropped(record) => self.gap(record.timestamp_ns, record.count),
+            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.count),
         }
     }
 

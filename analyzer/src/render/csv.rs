@@ -1,13 +1,13 @@
 //! CSV as in RFC 4180, but with line feeds: a column for each argument if one event is asked for by name, else the arguments
 //! as a JSON object in one cell. The schema is in docs/EXPORTS.md.
 
+use simpletrace_format::Value;
 use simpletrace_format::events::EventDecl;
-use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
 use super::json::Args;
 use super::{PerKind, Render};
-use crate::trace::{Event, Kind};
+use crate::trace::{Event, Gap, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Csv {
@@ -74,7 +74,8 @@ impl Render for Csv {
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         Self::time_and_pid(record.timestamp_ns, record.pid, block);
         block.put(",dropped");
         match &self.only {

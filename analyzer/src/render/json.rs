@@ -1,10 +1,10 @@
 //! JSON: one object a line (`ndjson`), or one document (`json`). The schema is in docs/EXPORTS.md.
 
-use simpletrace_format::{DroppedRecord, Value};
+use simpletrace_format::Value;
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render};
-use crate::trace::{Event, Fit, Kind};
+use crate::trace::{Event, Fit, Gap, Kind};
 
 /// The version of the schema of both forms.
 pub(crate) const SCHEMA: &str = "simpletrace-rs.decode/1";
@@ -72,7 +72,8 @@ impl Render for Json {
         self.end(block);
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         self.time_and_pid(record.timestamp_ns, record.pid, block);
         block.put(",\"event\":\"dropped\",\"args\":{\"count\":");
         block.decimal(record.count);

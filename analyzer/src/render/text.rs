@@ -4,17 +4,16 @@
 //! hexadecimal are shown so here.
 
 use anstyle::{AnsiColor, Style};
+use simpletrace_format::Value;
 use simpletrace_format::events::{ArgDecl, ArgType};
-use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Fit, Kind};
+use crate::trace::{Event, Fit, Gap, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Text {
     lines: PerKind<Line>,
-    first_ns: Option<u64>,
     colours: Colours,
 }
 
@@ -55,17 +54,16 @@ impl Colours {
 
 impl Text {
     pub(crate) fn new(colour: bool) -> Self {
-        Self { lines: PerKind::default(), first_ns: None, colours: Colours::new(colour) }
+        Self { lines: PerKind::default(), colours: Colours::new(colour) }
     }
 
-    fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
-        let first_ns = *self.first_ns.get_or_insert(timestamp_ns);
+    fn time_and_pid(&self, timestamp_ns: u64, start_ns: u64, pid: u32, block: &mut Block) {
         let (on, off) = &self.colours.time;
         block.put(on);
         block.byte(b'[');
         block.seconds(timestamp_ns);
-        block.put(if timestamp_ns < first_ns { " -" } else { " +" });
-        block.seconds(timestamp_ns.abs_diff(first_ns));
+        block.put(if timestamp_ns < start_ns { " -" } else { " +" });
+        block.seconds(timestamp_ns.abs_diff(start_ns));
         block.byte(b']');
         block.put(off);
         block.byte(b' ');
@@ -75,7 +73,7 @@ impl Text {
 
 impl Render for Text {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
-        self.time_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        self.time_and_pid(event.record.timestamp_ns, event.start_ns, event.record.pid, block);
         let (on, off) = &self.colours.event;
         let line = self.lines.get(event.kind, |kind| Line::new(kind, on, off));
         block.literal(&line.name);
@@ -103,8 +101,9 @@ impl Render for Text {
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
-        self.time_and_pid(record.timestamp_ns, record.pid, block);
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
+        self.time_and_pid(record.timestamp_ns, gap.start_ns, record.pid, block);
         let (on, off) = &self.colours.gap;
         block.byte(b' ');
         block.put(on);
