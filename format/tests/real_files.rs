@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value as Json, json};
 use simpletrace_format::events::{ArgType, Width};
-use simpletrace_format::{ErrorKind, Mapped, Names, Record, SliceReader, Value};
+use simpletrace_format::{ErrorKind, EventRecord, Mapped, Names, Record, SliceReader, Value};
 use support::reading::{Fault, Outcome, Owned, both};
 use support::shared;
 
@@ -206,18 +206,23 @@ fn what_stands_before_the_damage_is_what_the_undamaged_file_has_there() {
     }
 }
 
+/// Reads on to the event record at `offset`.
+fn event_at<'a>(offset: u64, records: &mut SliceReader<'a>) -> EventRecord<'a> {
+    let found = records.find_map(|record| match record.unwrap() {
+        Record::Event(event) if event.offset == offset => Some(event),
+        _ => None,
+    });
+    found.expect("an event record at the offset")
+}
+
 #[test]
 fn a_string_that_reaches_past_its_record_ends_only_that_record() {
     let test = "a_string_that_reaches_past_its_record_ends_only_that_record";
     let Some(file) = shared::read(test, "damaged/string-too-long.trace") else {
         return;
     };
-    let mut records = SliceReader::new(&file).unwrap().map(Result::unwrap);
-    let event = records.find_map(|record| match record {
-        Record::Event(event) if event.offset == 2296 => Some(event),
-        _ => None,
-    });
-    let mut args = event.expect("the record at 2296").payload.args();
+    let mut records = SliceReader::new(&file).unwrap();
+    let mut args = event_at(2296, &mut records).payload.args();
     assert!(args.word().is_some());
     assert_eq!(args.next(ArgType::String), None);
     assert_eq!(args.rest().len(), 4 + 11 + 8);
@@ -230,12 +235,8 @@ fn arguments_that_a_later_qemu_might_append_are_left_over() {
     let Some(file) = shared::read(test, "damaged/extra-payload.trace") else {
         return;
     };
-    let mut records = SliceReader::new(&file).unwrap().map(Result::unwrap);
-    let event = records.find_map(|record| match record {
-        Record::Event(event) if event.offset == 2296 => Some(event),
-        _ => None,
-    });
-    let mut args = event.expect("the record at 2296").payload.args();
+    let mut records = SliceReader::new(&file).unwrap();
+    let mut args = event_at(2296, &mut records).payload.args();
     assert!(args.word().is_some());
     assert_eq!(args.string(), Some(&b"thread-2-15"[..]));
     assert_eq!(args.next(ArgType::Signed(Width::W32)), Some(Value::Signed(-16)));

@@ -13,12 +13,8 @@ use bytes::Bytes;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let targets = [
-        ("printf", printf()),
-        ("reader", reader()),
-        ("roundtrip", roundtrip()),
-        ("trace_events", trace_events()),
-    ];
+    let targets =
+        [("printf", printf()), ("reader", reader()), ("roundtrip", roundtrip()), ("trace_events", trace_events())];
     for (target, files) in targets {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;
@@ -40,19 +36,10 @@ fn reader() -> Vec<(String, Vec<u8>)> {
             ("header-cut", bytes.clone().u64(u64::MAX).u64(0xf2b1_77cb_0aa4_29b4)),
             ("version-3", bytes.clone().header_of_version(3)),
             ("mapping", mapped()),
-            (
-                "event",
-                mapped().event(0, 1_000, 42, |args| args.u64(7).string(b"disk0").u64(1)),
-            ),
+            ("event", mapped().event(0, 1_000, 42, |args| args.u64(7).string(b"disk0").u64(1))),
             ("noarg", mapped().event(0, 1_000, 42, |args| args)),
             ("dropped", mapped().dropped(2_000, 42, 3)),
-            (
-                "late",
-                mapped()
-                    .event(0, 1, 1, |args| args)
-                    .mapping(1, "b")
-                    .event(1, 2, 1, |args| args.u64(2)),
-            ),
+            ("late", mapped().event(0, 1, 1, |args| args).mapping(1, "b").event(1, 2, 1, |args| args.u64(2))),
             ("reserved", mapped().event(1 << 63, 1, 1, |args| args.string(b""))),
             ("torn", mapped().event_of_length(0, 1, 48, 1).zeros(9)),
             ("torn-name", header().u64(0).u64(1).u32(9).bytes(b"virt")),
@@ -60,10 +47,7 @@ fn reader() -> Vec<(String, Vec<u8>)> {
             ("second", mapped().header().mapping(0, "b")),
             ("short", mapped().event_of_length(0, 1, 23, 1)),
             ("long", mapped().event_of_length(0, 1, 1 << 31, 1)),
-            (
-                "dropped-length",
-                mapped().event_of_length(u64::MAX - 1, 1, 40, 1).zeros(16),
-            ),
+            ("dropped-length", mapped().event_of_length(u64::MAX - 1, 1, 40, 1).zeros(16)),
             ("trace-begin", mapped().event_of_length(u64::MAX, 1, 24, 1)),
             ("zeros", mapped().zeros(40)),
             ("name-long", header().u64(0).u64(1).u32(1025)),
@@ -81,14 +65,7 @@ fn roundtrip() -> Vec<(String, Vec<u8>)> {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     };
-    (0..16)
-        .map(|index| {
-            (
-                format!("calls-{index:02}"),
-                (0..16 + index * 14).map(|_| byte()).collect(),
-            )
-        })
-        .collect()
+    (0..16).map(|index| (format!("calls-{index:02}"), (0..16 + index * 14).map(|_| byte()).collect())).collect()
 }
 
 /// A format, a zero byte, and bytes for the arguments.
@@ -146,8 +123,5 @@ fn trace_events() -> Vec<(String, Vec<u8>)> {
         b"store(int a) \"%n\\n\"\n",
         b"bytes(int \xff) \"\xc3\x28\"\n",
     ];
-    (0..)
-        .zip(texts)
-        .map(|(index, text): (u32, _)| (format!("lines-{index:02}"), text.to_vec()))
-        .collect()
+    (0..).zip(texts).map(|(index, text): (u32, _)| (format!("lines-{index:02}"), text.to_vec())).collect()
 }

@@ -10,10 +10,7 @@ const END_OF_FORMAT: u8 = 0;
 /// Renders arguments with any format: places lie within the text, the output only grows and is as bounded as promised, and
 /// arguments that no conversion takes change nothing.
 pub fn printf(data: &[u8]) {
-    let end = data
-        .iter()
-        .position(|&byte| byte == END_OF_FORMAT)
-        .unwrap_or(data.len());
+    let end = data.iter().position(|&byte| byte == END_OF_FORMAT).unwrap_or(data.len());
     let (source, rest) = data.split_at(end);
     let Ok(source) = std::str::from_utf8(source) else {
         return;
@@ -38,15 +35,8 @@ pub fn printf(data: &[u8]) {
     format.render(args.iter().copied(), &mut out);
     let text = out.strip_prefix(b"before").expect("the text to be appended");
     // A macro of the format becomes at most as long a conversion.
-    let strings: usize = args
-        .iter()
-        .map(|arg| if let Value::String(s) = arg { s.len() } else { 0 })
-        .sum();
-    assert!(
-        text.len() <= source.len() + strings + args.len() * MAX_FIELD,
-        "{} bytes",
-        text.len()
-    );
+    let strings: usize = args.iter().map(|arg| if let Value::String(s) = arg { s.len() } else { 0 }).sum();
+    assert!(text.len() <= source.len() + strings + args.len() * MAX_FIELD, "{} bytes", text.len());
 
     let taken = args.len().min(format.conversions().len());
     let mut again = Vec::new();

@@ -6,10 +6,7 @@ use simpletrace_format::{Record, SliceReader, StreamReader};
 /// bytes.
 pub fn reader(data: &[u8]) {
     // How the stream comes in pieces depends on the bytes too, so that the fuzzer can choose it.
-    let pieces = Pieces {
-        bytes: data,
-        state: data.last().copied().unwrap_or_default(),
-    };
+    let pieces = Pieces { bytes: data, state: data.last().copied().unwrap_or_default() };
     let (mut slice, mut stream) = match (SliceReader::new(data), StreamReader::new(pieces)) {
         (Ok(slice), Ok(stream)) => (slice, stream),
         (Err(slice), Err(stream)) => return assert_eq!(format!("{slice:?}"), format!("{stream:?}")),

@@ -15,22 +15,9 @@ struct File<'a> {
 
 #[derive(Debug, Arbitrary)]
 enum Call<'a> {
-    Mapping {
-        id: u64,
-        name: &'a str,
-        repeat: u8,
-    },
-    Event {
-        id: u64,
-        timestamp_ns: u64,
-        pid: u32,
-        args: Vec<Arg<'a>>,
-    },
-    Dropped {
-        timestamp_ns: u64,
-        pid: u32,
-        count: u64,
-    },
+    Mapping { id: u64, name: &'a str, repeat: u8 },
+    Event { id: u64, timestamp_ns: u64, pid: u32, args: Vec<Arg<'a>> },
+    Dropped { timestamp_ns: u64, pid: u32, count: u64 },
 }
 
 /// Writes the records that the bytes stand for and reads them back with both readers. A call that the writer refuses must deserve
@@ -66,20 +53,13 @@ pub fn roundtrip(data: &[u8]) {
 fn write(writer: &mut TraceWriter<Vec<u8>>, call: &Call<'_>) -> bool {
     let result = match call {
         Call::Mapping { id, name, repeat } => writer.mapping(EventId(*id), &repeated(name, *repeat)),
-        Call::Event {
-            id,
-            timestamp_ns,
-            pid,
-            args,
-        } => {
+        Call::Event { id, timestamp_ns, pid, args } => {
             let args: Vec<Value<'_>> = args.iter().map(|arg| arg.value()).collect();
             writer.event(EventId(*id), *timestamp_ns, *pid, &args)
         }
-        Call::Dropped {
-            timestamp_ns,
-            pid,
-            count,
-        } => writer.dropped(*timestamp_ns, *pid, *count).map_err(WriteError::Io),
+        Call::Dropped { timestamp_ns, pid, count } => {
+            writer.dropped(*timestamp_ns, *pid, *count).map_err(WriteError::Io)
+        }
     };
     match result {
         Ok(()) => return true,
@@ -101,19 +81,8 @@ fn compare(call: &Call<'_>, record: Record<'_>) {
         (Call::Mapping { id, name, repeat }, Record::Mapping(mapping)) => {
             assert_eq!((mapping.id, mapping.name), (EventId(*id), &repeated(name, *repeat)[..]));
         }
-        (
-            Call::Event {
-                id,
-                timestamp_ns,
-                pid,
-                args,
-            },
-            Record::Event(event),
-        ) => {
-            assert_eq!(
-                (event.id, event.timestamp_ns, event.pid),
-                (EventId(*id), *timestamp_ns, *pid)
-            );
+        (Call::Event { id, timestamp_ns, pid, args }, Record::Event(event)) => {
+            assert_eq!((event.id, event.timestamp_ns, event.pid), (EventId(*id), *timestamp_ns, *pid));
             let mut read = event.payload.args();
             for arg in args {
                 match arg.value() {
@@ -123,17 +92,9 @@ fn compare(call: &Call<'_>, record: Record<'_>) {
             }
             assert!(read.rest().is_empty());
         }
-        (
-            Call::Dropped {
-                timestamp_ns,
-                pid,
-                count,
-            },
-            Record::Dropped(dropped),
-        ) => assert_eq!(
-            (dropped.timestamp_ns, dropped.pid, dropped.count),
-            (*timestamp_ns, *pid, *count)
-        ),
+        (Call::Dropped { timestamp_ns, pid, count }, Record::Dropped(dropped)) => {
+            assert_eq!((dropped.timestamp_ns, dropped.pid, dropped.count), (*timestamp_ns, *pid, *count))
+        }
         (call, record) => panic!("wrote {call:?}, read {record:?}"),
     }
 }

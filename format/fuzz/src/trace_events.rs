@@ -8,10 +8,7 @@ pub fn trace_events(data: &[u8]) {
     if !data.starts_with(b"\xef\xbb\xbf") {
         let mut lenient_events = lenient.events.iter();
         for event in &strict.events {
-            assert!(
-                lenient_events.any(|other| other == event),
-                "only the strict mode takes {event:?}"
-            );
+            assert!(lenient_events.any(|other| other == event), "only the strict mode takes {event:?}");
         }
     }
     for event in &strict.events {
@@ -52,10 +49,7 @@ fn check(data: &[u8], mode: Mode) -> Parsed {
 }
 
 fn check_diagnostics(diagnostics: &Diagnostics, data: &[u8]) {
-    assert_eq!(
-        diagnostics.iter().count() + diagnostics.dropped(),
-        diagnostics.errors() + diagnostics.warnings()
-    );
+    assert_eq!(diagnostics.iter().count() + diagnostics.dropped(), diagnostics.errors() + diagnostics.warnings());
     for diagnostic in diagnostics {
         assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
         assert!(data.get(diagnostic.span.clone()).is_some(), "{diagnostic:?}");
@@ -67,16 +61,8 @@ fn check_diagnostics(diagnostics: &Diagnostics, data: &[u8]) {
 
 /// The declaration as a line that means the same.
 fn text_of(event: &EventDecl) -> String {
-    let args: Vec<String> = event
-        .args
-        .iter()
-        .map(|arg| format!("{} {}", arg.c_type, arg.name))
-        .collect();
-    let args = if args.is_empty() {
-        "void".to_owned()
-    } else {
-        args.join(", ")
-    };
+    let args: Vec<String> = event.args.iter().map(|arg| format!("{} {}", arg.c_type, arg.name)).collect();
+    let args = if args.is_empty() { "void".to_owned() } else { args.join(", ") };
     let disable = if event.properties.disabled { "disable " } else { "" };
     let format = event.format.as_ref().map_or("", |format| &format.text);
     format!("{disable}{}({args}) {format}\n", event.name)
@@ -87,11 +73,7 @@ fn meaning_of(event: &EventDecl) -> impl PartialEq + std::fmt::Debug + '_ {
     (
         &event.name,
         event.properties,
-        event
-            .args
-            .iter()
-            .map(|arg| (&arg.name, &arg.c_type, arg.ty))
-            .collect::<Vec<_>>(),
+        event.args.iter().map(|arg| (&arg.name, &arg.c_type, arg.ty)).collect::<Vec<_>>(),
         event.format.as_ref().map(|format| &format.text),
     )
 }
