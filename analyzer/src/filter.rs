@@ -4,6 +4,9 @@ use anyhow::{Result, bail};
 
 use crate::time::TimeRange;
 
+/// The name that gaps go by.
+pub(crate) const DROPPED: &str = "dropped";
+
 /// The user's choice of events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
@@ -22,7 +25,7 @@ impl Selection {
 
     /// Whether gaps are wanted: they go by the name `dropped`.
     pub(crate) fn admits_dropped(&self) -> bool {
-        self.globs.selects("dropped")
+        self.globs.selects(DROPPED)
     }
 }
 

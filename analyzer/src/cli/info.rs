@@ -60,11 +60,17 @@ struct Tally {
     gaps_beyond: u64,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct KindTally {
     records: u64,
     first_ns: u64,
     last_ns: u64,
+}
+
+impl Default for KindTally {
+    fn default() -> Self {
+        Self { records: 0, first_ns: u64::MAX, last_ns: 0 }
+    }
 }
 
 /// Records that are earlier than the one before them.
@@ -129,11 +135,9 @@ impl Tally {
                     self.kinds.resize(index + 1, KindTally::default());
                 }
                 let kind = &mut self.kinds[index];
-                if kind.records == 0 {
-                    kind.first_ns = timestamp_ns;
-                }
                 kind.records += 1;
-                kind.last_ns = timestamp_ns;
+                kind.first_ns = kind.first_ns.min(timestamp_ns);
+                kind.last_ns = kind.last_ns.max(timestamp_ns);
             }
             Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.count),
         }

@@ -5,7 +5,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::EventDecl;
 
 use super::block::{Block, HEX, Literal};
-use super::json::Args;
+use super::json::{Args, unique_names};
 use super::{PerKind, Render};
 use crate::trace::{Event, Gap, Kind};
 
@@ -41,9 +41,9 @@ impl Render for Csv {
         block.put("ts_ns,pid,event");
         match &self.only {
             Some(decl) => {
-                for arg in &decl.args {
+                for name in unique_names(&decl.args, &["ts_ns", "pid", "event"]) {
                     block.byte(b',');
-                    cell(arg.name.as_bytes(), block);
+                    cell(name.as_bytes(), block);
                 }
             }
             None => block.put(",args"),
@@ -77,14 +77,10 @@ impl Render for Csv {
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
         let record = &gap.record;
         Self::time_and_pid(record.timestamp_ns, record.pid, block);
-        block.put(",dropped");
-        match &self.only {
-            // Only asked for by its name is a gap here, and then it is `only`.
-            Some(_) => block.byte(b','),
-            None => block.put(",\"{\"\"count\"\":"),
-        }
+        // Never in the wide form, whose only event has another name.
+        block.put(",dropped,\"{\"\"count\"\":");
         block.decimal(record.count);
-        block.put(if self.only.is_some() { "\n" } else { "}\"\n" });
+        block.put("}\"\n");
     }
 }
 
