@@ -6,7 +6,7 @@ use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace
 
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Kinds, Misfits};
+use crate::trace::{Kind, Kinds, Misfit, Misfits};
 
 /// Everything about the files that their reader should be told.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Findings {
     pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
         if self.moved == 0 {
             self.first_moved =
-                format!("{} was {before} and is {} from offset {} of {file}", record.id, record.name, record.offset);
+                format!("{} was {} and is {} from offset {} of {file}", record.id, before, record.name, record.offset);
         }
         self.moved += 1;
     }
@@ -77,8 +77,8 @@ impl Findings {
 
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
-        let misfit = |misfits: Misfits| misfits.shorter + misfits.undeclared > 0;
-        !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(kind.misfits))
+        let misfit = |misfits: &Misfits| misfits.shorter.records + misfits.undeclared.records > 0;
+        !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(&kind.misfits))
     }
 
     /// Says on stderr what was found.
@@ -112,25 +112,32 @@ impl Findings {
     }
 
     fn say_misfits(&self, kinds: &Kinds) {
-        for (count, what) in [
-            (
-                (|misfits| misfits.undeclared) as fn(Misfits) -> u64,
-                "not declared in the trace-events file, shown as raw words",
-            ),
-            (|misfits| misfits.shorter, "shorter than declared"),
-            (|misfits| misfits.longer, "longer than declared"),
+        type Of = fn(&Misfits) -> &Misfit;
+        let undeclared: Of = |misfits| &misfits.undeclared;
+        let shorter: Of = |misfits| &misfits.shorter;
+        let longer: Of = |misfits| &misfits.longer;
+        // Arguments that a later QEMU added take nothing from those that are declared.
+        for (say, of, what) in [
+            (say::warning as fn(&str), undeclared, "not declared in the trace-events file, shown as raw words"),
+            (say::warning, shorter, "shorter than declared"),
+            (say::note, longer, "longer than declared"),
         ] {
-            let found: Vec<_> = kinds.iter().filter(|kind| count(kind.misfits) > 0).collect();
-            let Some(most) = found.iter().max_by_key(|kind| count(kind.misfits)) else { continue };
-            let total = records(found.iter().map(|kind| count(kind.misfits)).sum());
-            let others = if found.len() == 1 { String::new() } else { format!(" and {} others", found.len() - 1) };
+            let count = |kind: &Kind| of(&kind.misfits).records;
+            let found: Vec<_> = kinds.iter().filter(|kind| count(kind) > 0).collect();
+            let Some(most) = found.iter().max_by_key(|kind| count(kind)) else { continue };
+            let total = records(found.iter().map(|kind| count(kind)).sum());
+            let others = match found.len() {
+                1 => String::new(),
+                2 => " and 1 other event".to_owned(),
+                kinds => format!(" and {} other events", kinds - 1),
+            };
             let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
-            say::warning(&format!(
-                "{total} of {}{others} {what}{nearest}, the first at offset {}; \
+            say(&format!(
+                "{total} of {}{others} {what}{nearest}, the first at {}; \
                  take the trace-events-all of the build that wrote the trace",
                 printable(&most.name),
-                most.misfits.first_offset
+                of(&most.misfits).first
             ));
         }
     }

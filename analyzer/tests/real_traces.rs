@@ -100,9 +100,7 @@ fn as_ndjson(record: &Json, events: &Json) -> Json {
 fn the_machine_formats_agree() {
     for (trace, events) in TRACES {
         let Some(dir) = shared::traces("the_machine_formats_agree", trace) else { return };
-        let decode = |format: &str| {
-            dir.run(&format!("decode {trace} {events} -F {format}")).exits(0)
-        };
+        let decode = |format: &str| dir.run(&format!("decode {trace} {events} -F {format}")).exits(0);
         let lines = decode("ndjson").ndjson();
 
         let document = decode("json").json();

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Item, Misfits, Trace};
+use crate::trace::{Item, Misfit, Misfits, Trace};
 
 pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let globs = Globs::parse(&args.patterns)?;
@@ -102,27 +102,23 @@ fn report_fit(trace: &Trace, counts: &PerKindCounts) -> Result<()> {
     let mut never_recorded = 0;
     for kind in trace.kinds.iter().filter(|kind| kind.selected) {
         let records = counts.of(kind.index);
-        let Misfits { longer, shorter, first_offset, undeclared } = kind.misfits;
+        let Misfits { longer, shorter, undeclared } = &kind.misfits;
         let name = printable(&kind.name);
         let mut say = |text: String| output.block.put(text);
         if !kind.mapped {
             say(format!("unmapped    {name}: {records} records, no mapping record names it\n"));
-        } else if undeclared > 0 {
-            say(format!("undeclared  {name}: {records} records, the first at offset {first_offset}\n"));
+        } else if undeclared.records > 0 {
+            say(format!("undeclared  {name}: {records} records, the first at {}\n", undeclared.first));
         } else if kind.decl.is_none() {
             never_recorded += 1;
-        } else if shorter + longer > 0 {
-            let wrong = shorter + longer;
-            let how = if longer == 0 {
-                "shorter"
-            } else if shorter == 0 {
-                "longer"
-            } else {
-                "shorter or longer"
-            };
-            say(format!(
-                "misfit      {name}: {wrong} of {records} records are {how} than declared, the first at offset {first_offset}\n"
-            ));
+        } else if shorter.records + longer.records > 0 {
+            for (Misfit { records: wrong, first }, how) in [(shorter, "shorter"), (longer, "longer")] {
+                if *wrong > 0 {
+                    say(format!(
+                        "misfit      {name}: {wrong} of {records} records are {how} than declared, the first at {first}\n"
+                    ));
+                }
+            }
         } else if records > 0 {
             fits += 1;
         }

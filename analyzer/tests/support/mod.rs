@@ -8,7 +8,7 @@ pub(crate) mod shared;
 
 use std::io::{Read as _, Write as _};
 
-pub(crate) use program::{Dir, Run};
+pub(crate) use program::Dir;
 
 /// Compresses as `gzip` does.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
