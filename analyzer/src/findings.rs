@@ -47,8 +47,9 @@ impl Findings {
     #[cold]
     pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
         if self.moved == 0 {
+            let [before, now] = [before, record.name].map(printable);
             self.first_moved =
-                format!("{} was {} and is {} from offset {} of {file}", record.id, before, record.name, record.offset);
+                format!("{} was {before} and is {now} from offset {} of {file}", record.id, record.offset);
         }
         self.moved += 1;
     }
@@ -100,7 +101,8 @@ impl Findings {
             say::warning(&format!("{} of unknown event, the first {}", records(self.unmapped), self.first_unmapped));
         }
         if self.moved > 0 {
-            say::warning(&format!("{} ids change their name, the first: {}", self.moved, self.first_moved));
+            let give = if self.moved == 1 { "mapping record gives" } else { "mapping records give" };
+            say::warning(&format!("{} {give} an id another name, the first: {}", self.moved, self.first_moved));
         }
         if self.names_full > 0 {
             say::warning(&format!(
@@ -126,17 +128,18 @@ impl Findings {
             let found: Vec<_> = kinds.iter().filter(|kind| count(kind) > 0).collect();
             let Some(most) = found.iter().max_by_key(|kind| count(kind)) else { continue };
             let total = records(found.iter().map(|kind| count(kind)).sum());
+            let name = printable(&most.name);
             let others = match found.len() {
                 1 => String::new(),
                 2 => " and 1 other event".to_owned(),
                 kinds => format!(" and {} other events", kinds - 1),
             };
+            let first = if found.len() == 1 { "the".to_owned() } else { format!("of {name} the") };
             let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
             say(&format!(
-                "{total} of {}{others} {what}{nearest}, the first at {}; \
+                "{total} of {name}{others} {what}{nearest}, {first} first at {}; \
                  take the trace-events-all of the build that wrote the trace",
-                printable(&most.name),
                 of(&most.misfits).first
             ));
         }

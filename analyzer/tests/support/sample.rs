@@ -29,7 +29,7 @@ pub(crate) fn trace(
     writer.into_inner()
 }
 
-/// Writes the mapping records of the sample, 134 bytes.
+/// Writes the mapping records of the sample; the first event then stands at offset 135.
 pub(crate) fn mappings(writer: &mut TraceWriter<Vec<u8>>) -> Result<(), WriteError> {
     for (id, name) in [(OPEN, "disk_open"), (READ, "disk_read"), (DONE, "disk_done"), (IDLE, "idle")] {
         writer.mapping(id, name)?;
@@ -42,11 +42,11 @@ pub(crate) fn mappings(writer: &mut TraceWriter<Vec<u8>>) -> Result<(), WriteErr
 /// ```text
 /// offset        ns  pid
 ///    135        1 s  10  disk_open "a,b \"c\"", true
-///    187 +   1500    10  disk_read 0x7f00, 2^64-1, 8
-///    243 +   2000    10  dropped 3
-///    283 +   1900    11  disk_done 0x7f00, -5
-///    331 +  2.5 s    11  idle
-///    363
+///    186 +   1500    10  disk_read 0x7f00, 2^64-1, 8
+///    242 +   2000    10  dropped 3
+///    282 +   1900    11  disk_done 0x7f00, -5
+///    330 +  2.5 s    11  idle
+///    362
 /// ```
 pub(crate) fn sample(order: ByteOrder) -> Vec<u8> {
     const DISK: Value<'_> = Value::Pointer(0x7f00);
