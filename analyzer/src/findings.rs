@@ -8,7 +8,7 @@ use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace
 
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Kinds, Misfits};
+use crate::trace::{Kind, Kinds, Misfit, Misfits};
 
 /// Everything about the files that their reader should be told.
 #[derive(Debug, Default)]
@@ -51,8 +51,9 @@ impl Findings {
     #[cold]
     pub(crate) fn count_moved(&mut self, record: &MappingRecord<'_>, before: &str, file: &str) {
         if self.moved == 0 {
+            let [before, now] = [before, record.name].map(printable);
             self.first_moved =
-                format!("{} was {before} and is {} from offset {} of {file}", record.id, record.name, record.offset);
+                format!("{} was {before} and is {now} from offset {} of {file}", record.id, record.offset);
         }
         self.moved += 1;
     }
@@ -87,10 +88,10 @@ impl Findings {
 
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
-        let misfit = |misfits: Misfits| misfits.shorter + misfits.undeclared > 0;
+        let misfit = |misfits: &Misfits| misfits.shorter.records + misfits.undeclared.records > 0;
         !self.damage.is_empty()
             || self.unmapped + self.names_full + self.special_mapped > 0
-            || kinds.iter().any(|kind| misfit(kind.misfits))
+            || kinds.iter().any(|kind| misfit(&kind.misfits))
     }
 
     /// Says on stderr what was found.
@@ -119,8 +120,8 @@ impl Findings {
             ));
         }
         if self.moved > 0 {
-            let moved = count(self.moved, "mapping record");
-            say::warning(&format!("an id gets another name in {moved}, the first: {}", self.first_moved));
+            let give = if self.moved == 1 { "mapping record gives" } else { "mapping records give" };
+            say::warning(&format!("{} {give} an id another name, the first: {}", self.moved, self.first_moved));
         }
         if self.names_full > 0 {
             let full = count(self.names_full, "mapping record");
@@ -134,28 +135,32 @@ impl Findings {
     }
 
     fn say_misfits(&self, kinds: &Kinds) {
-        for (of, what) in [
-            (
-                (|misfits| misfits.undeclared) as fn(Misfits) -> u64,
-                "not declared in the trace-events file, shown as raw words",
-            ),
-            (|misfits| misfits.shorter, "shorter than declared"),
-            (|misfits| misfits.longer, "longer than declared"),
+        type Of = fn(&Misfits) -> &Misfit;
+        let undeclared: Of = |misfits| &misfits.undeclared;
+        let shorter: Of = |misfits| &misfits.shorter;
+        let longer: Of = |misfits| &misfits.longer;
+        // Arguments that a later QEMU added take nothing from those that are declared.
+        for (say, of, what) in [
+            (say::warning as fn(&str), undeclared, "not declared in the trace-events file, shown as raw words"),
+            (say::warning, shorter, "shorter than declared"),
+            (say::note, longer, "longer than declared"),
         ] {
-            let found: Vec<_> = kinds.iter().filter(|kind| of(kind.misfits) > 0).collect();
-            let Some(most) = found.iter().max_by_key(|kind| of(kind.misfits)) else { continue };
-            let total = count(found.iter().map(|kind| of(kind.misfits)).sum(), "record");
+            let faulty = |kind: &Kind| of(&kind.misfits).records;
+            let found: Vec<_> = kinds.iter().filter(|kind| faulty(kind) > 0).collect();
+            let Some(most) = found.iter().max_by_key(|kind| faulty(kind)) else { continue };
+            let total = count(found.iter().map(|kind| faulty(kind)).sum(), "record");
+            let name = printable(&most.name);
             let others = match found.len() - 1 {
                 0 => String::new(),
                 others => format!(" and {}", count(others as u64, "other event")),
             };
+            let first = if found.len() == 1 { "the".to_owned() } else { format!("of {name} the") };
             let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
-            say::warning(&format!(
-                "{total} of {}{others}: {what}{nearest}, the first at offset {}; \
+            say(&format!(
+                "{total} of {name}{others}: {what}{nearest}, {first} first at {}; \
                  take the trace-events-all of the build that wrote the trace",
-                printable(&most.name),
-                most.misfits.first_offset
+                of(&most.misfits).first
             ));
         }
     }

@@ -63,16 +63,17 @@ pub(crate) struct Kind {
 
 impl Misfits {
     #[cold]
-    fn count(&mut self, fit: Fit, offset: u64) {
-        match fit {
+    fn count(&mut self, fit: Fit, offset: u64, file: &str) {
+        let misfit = match fit {
             Fit::Exact => return,
-            Fit::Undeclared => self.undeclared += 1,
-            Fit::Longer => self.longer += 1,
-            Fit::Shorter => self.shorter += 1,
+            Fit::Undeclared => &mut self.undeclared,
+            Fit::Longer => &mut self.longer,
+            Fit::Shorter => &mut self.shorter,
+        };
+        if misfit.records == 0 {
+            misfit.first = format!("offset {offset} of {file}");
         }
-        if self.longer + self.shorter + self.undeclared == 1 {
-            self.first_offset = offset;
-        }
+        misfit.records += 1;
     }
 }
 
@@ -116,13 +117,19 @@ pub(crate) enum Fit {
 }
 
 /// Records of one kind that were not as declared.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(crate) struct Misfits {
-    pub(crate) longer: u64,
-    pub(crate) shorter: u64,
-    /// The offset of the first `shorter` or `longer` one.
-    pub(crate) first_offset: u64,
-    pub(crate) undeclared: u64,
+    pub(crate) longer: Misfit,
+    pub(crate) shorter: Misfit,
+    pub(crate) undeclared: Misfit,
+}
+
+/// Records of one kind with the same fault.
+#[derive(Debug, Default)]
+pub(crate) struct Misfit {
+    pub(crate) records: u64,
+    /// The place of the first one, as messages name it.
+    pub(crate) first: String,
 }
 
 /// The kinds of event met so far, over all files: the same name in two files is the same kind.
@@ -262,7 +269,7 @@ impl Trace {
                         }
                         let fit = kind.fit(record.payload);
                         if fit != Fit::Exact && have_declarations && kind.mapped {
-                            kind.misfits.count(fit, record.offset);
+                            kind.misfits.count(fit, record.offset, &name);
                         }
                         left -= 1;
                         if visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?.is_break()

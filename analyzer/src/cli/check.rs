@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     drop(bar);
     trace.say_findings();
 
-    let longer = trace.kinds.iter().any(|kind| kind.misfits.longer > 0);
+    let longer = trace.kinds.iter().any(|kind| kind.misfits.longer.records > 0);
     let outcome = trace.outcome(true).max(if longer { Outcome::Faulty } else { Outcome::Good });
     let verdict = match outcome {
         Outcome::Good if with_events => "sound, and as declared",

@@ -108,7 +108,7 @@ fn list(set: &EventSet, args: &EventsArgs, globs: &Globs) -> Result<()> {
 #[derive(Serialize)]
 struct FitReport {
     schema: &'static str,
-    /// Events with records, all as declared.
+    /// Events that have records as declared.
     as_declared: u64,
     /// Mapped names that are not declared, and have no records.
     undeclared_without_records: u64,
@@ -124,8 +124,8 @@ struct Unfit {
     records: u64,
     /// How many of them do not fit.
     faulty_records: u64,
-    /// The first that does not, where that was noted.
-    first_offset: Option<u64>,
+    /// The place of the first that does not, where that was noted.
+    first: Option<String>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -149,25 +149,32 @@ impl FitReport {
         let mut faults = Vec::new();
         for kind in trace.kinds.iter().filter(|kind| kind.selected) {
             let records = counts.of(kind.index);
-            let Misfits { longer, shorter, first_offset, .. } = kind.misfits;
-            let mut add = |fault, faulty_records, first_offset| {
-                faults.push(Unfit { event: kind.name.clone(), fault, records, faulty_records, first_offset });
+            let mut add = |fault, faulty_records, first: Option<&String>| {
+                faults.push(Unfit { event: kind.name.clone(), fault, records, faulty_records, first: first.cloned() });
             };
+            let Misfits { longer, shorter, .. } = &kind.misfits;
             match &kind.decl {
                 _ if !kind.mapped => add(Fault::Unmapped, records, None),
                 None if records == 0 => undeclared_without_records += 1,
-                None => add(Fault::Undeclared, records, Some(first_offset)),
-                Some(_) if shorter > 0 => add(Fault::Shorter, shorter, Some(first_offset)),
-                Some(_) if longer > 0 => add(Fault::Longer, longer, Some(first_offset)),
-                Some(decl) if decl.properties.disabled && records > 0 => add(Fault::Disabled, records, None),
-                Some(_) => as_declared += u64::from(records > 0),
+                None => add(Fault::Undeclared, records, Some(&kind.misfits.undeclared.first)),
+                Some(decl) => {
+                    for (misfit, fault) in [(shorter, Fault::Shorter), (longer, Fault::Longer)] {
+                        if misfit.records > 0 {
+                            add(fault, misfit.records, Some(&misfit.first));
+                        }
+                    }
+                    if decl.properties.disabled && records > 0 {
+                        add(Fault::Disabled, records, None);
+                    }
+                    as_declared += u64::from(records > shorter.records + longer.records);
+                }
             }
         }
         Self { schema: "simpletrace-rs.fit/1", as_declared, undeclared_without_records, faults }
     }
 
     fn print(&self, output: &mut Output) -> Result<()> {
-        for Unfit { event, fault, records, faulty_records, first_offset } in &self.faults {
+        for Unfit { event, fault, records, faulty_records, first } in &self.faults {
             let what = match fault {
                 Fault::Unmapped => "no mapping record names it",
                 Fault::Undeclared => "not declared",
@@ -175,7 +182,7 @@ impl FitReport {
                 Fault::Longer => "longer than declared",
                 Fault::Disabled => "declared `disable`, so not to be expected",
             };
-            let first = first_offset.map_or(String::new(), |offset| format!(", the first at offset {offset}"));
+            let first = first.as_ref().map_or(String::new(), |first| format!(", the first at {first}"));
             let event = printable(event);
             output.block.put(format!("{event}: {faulty_records} of {records} records: {what}{first}\n"));
             output.write_if_full()?;
@@ -184,7 +191,7 @@ impl FitReport {
             let names = self.undeclared_without_records;
             output.block.put(format!("mapped names that are not declared, and have no records: {names}\n"));
         }
-        output.block.put(format!("events with records that are all as declared: {}\n", self.as_declared));
+        output.block.put(format!("events with records as declared: {}\n", self.as_declared));
         Ok(())
     }
 }

@@ -172,7 +172,7 @@ impl Tally {
                 last_ns: tally.last_ns,
                 mapped: kind.mapped,
                 declared: kind.decl.is_some(),
-                misfits: kind.misfits.longer + kind.misfits.shorter,
+                misfits: kind.misfits.longer.records + kind.misfits.shorter.records,
             })
             .collect();
         events.sort_by(|a, b| b.records.cmp(&a.records).then_with(|| a.event.cmp(&b.event)));
