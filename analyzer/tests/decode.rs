@@ -82,7 +82,7 @@ fn a_table_of_one_event_has_a_column_for_each_argument() {
     assert_eq!(
         dir.run("decode t.trace ev -F table -e disk_read").text(),
         "     time_s  since_start_s  pid  event        disk                sector  count
-1.000001500    0.000000000   10  disk_read  0x7f00  18446744073709551615      8
+1.000001500    0.000001500   10  disk_read  0x7f00  18446744073709551615      8
 "
     );
 }
@@ -153,8 +153,8 @@ fn without_declarations_arguments_are_raw_words() {
         let run = dir.run("decode t.trace -e disk_done -e idle").exits(0);
         assert_eq!(
             run.text(),
-            "[1.000001900 +0.000000000] 11 disk_done word0=0x7f00 word1=0xfffffffffffffffb\n\
-             [3.500000000 +2.499998100] 11 idle\n"
+            "[1.000001900 +0.000001900] 11 disk_done word0=0x7f00 word1=0xfffffffffffffffb\n\
+             [3.500000000 +2.500000000] 11 idle\n"
         );
         assert_eq!(run.stderr.matches("warning: no trace-events file was given or found").count(), 1);
         assert_eq!(
