@@ -10,7 +10,7 @@ use bytes::{Buf as _, BytesMut};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{HEADER_BYTES, Header};
-use crate::record::{self, MAX_RECORD_BYTES, NoRecord, Record};
+use crate::record::{Found, MAX_RECORD_BYTES, NoRecord, Record};
 
 /// Reads the records of a file that is in memory, or mapped into it.
 ///
@@ -77,10 +77,12 @@ impl<'a> SliceReader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        match record::parse(self.rest, self.offset, self.header.byte_order) {
-            Ok((record, size)) => {
-                self.rest = &self.rest[size..];
-                self.offset += size as u64;
+        let order = self.header.byte_order;
+        match Found::at_front_of(self.rest, order) {
+            Ok(found) => {
+                let record = found.record(self.rest, self.offset, order);
+                self.rest = &self.rest[found.size()..];
+                self.offset += found.size() as u64;
                 Ok(Some(record))
             }
             Err(no_record) => {
@@ -184,14 +186,10 @@ impl<R: Read> StreamReader<R> {
         let done = std::mem::take(&mut self.handed_out);
         self.buffer.advance(done);
         self.offset += done as u64;
-        // Parsed twice, here to see whether it is whole and below to hand it out: a borrow of the buffer cannot leave the loop
-        // that refills it.
-        loop {
-            match record::parse(&self.buffer, self.offset, self.header.byte_order) {
-                Ok((_, size)) => {
-                    self.handed_out = size;
-                    break;
-                }
+        let order = self.header.byte_order;
+        let found = loop {
+            match Found::at_front_of(&self.buffer, order) {
+                Ok(found) => break found,
                 Err(_) if self.at_end && self.buffer.is_empty() => return Ok(None),
                 Err(NoRecord::Incomplete) if !self.at_end => match refill(&mut self.source, &mut self.buffer) {
                     Ok(more) => self.at_end = !more,
@@ -199,11 +197,9 @@ impl<R: Read> StreamReader<R> {
                 },
                 Err(no_record) => return Err(self.stop(no_record)),
             }
-        }
-        match record::parse(&self.buffer, self.offset, self.header.byte_order) {
-            Ok((record, _)) => Ok(Some(record)),
-            Err(_) => Ok(None),
-        }
+        };
+        self.handed_out = found.size();
+        Ok(Some(found.record(&self.buffer, self.offset, order)))
     }
 
     #[cold]
