@@ -3,11 +3,12 @@
 //! [`Trace`] reads the files of one command one behind the other. What is wrong with them is gathered in [`Findings`] on the way
 //! and said once at the end, so that every command reports the same faults in the same words.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, EventSet};
+use simpletrace_format::events::{ArgDecl, EventDecl, EventSet};
 use simpletrace_format::{
     ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
 };
@@ -55,8 +56,8 @@ pub(crate) struct Kind {
     pub(crate) selected: bool,
     /// Whether a mapping record named it.
     pub(crate) mapped: bool,
-    /// The size of the payload in bytes, where the declaration has no strings.
-    fixed_bytes: Option<usize>,
+    /// How a payload is laid out, if that is declared.
+    layout: Option<Layout>,
     /// What did not fit.
     pub(crate) misfits: Misfits,
 }
@@ -82,24 +83,46 @@ impl Kind {
         self.decl.as_ref().map_or(&[], |decl| &decl.args)
     }
 
+    #[inline]
     fn fit(&self, payload: Payload<'_>) -> Fit {
-        if let Some(expected) = self.fixed_bytes {
-            return match payload.bytes().len() {
-                length if length == expected => Fit::Exact,
-                length if length > expected => Fit::Longer,
-                _ => Fit::Shorter,
-            };
+        self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
+    }
+}
+
+/// Where the strings are among the words of a payload.
+struct Layout {
+    /// For each string, how many words stand between it and the string before.
+    words_before_strings: Vec<usize>,
+    /// How many words stand behind the last string.
+    words_at_end: usize,
+}
+
+impl Layout {
+    fn new(args: &[ArgDecl]) -> Self {
+        let mut layout = Self { words_before_strings: Vec::new(), words_at_end: 0 };
+        for arg in args {
+            if arg.ty.is_string() {
+                layout.words_before_strings.push(std::mem::take(&mut layout.words_at_end));
+            } else {
+                layout.words_at_end += 1;
+            }
         }
-        let Some(decl) = &self.decl else {
-            return Fit::Undeclared;
-        };
+        layout
+    }
+
+    #[inline]
+    fn fit(&self, payload: Payload<'_>) -> Fit {
         let mut args = payload.args();
-        for arg in &decl.args {
-            if args.next(arg.ty).is_none() {
+        for &words in &self.words_before_strings {
+            if args.skip_words(words).and_then(|()| args.string()).is_none() {
                 return Fit::Shorter;
             }
         }
-        if args.rest().is_empty() { Fit::Exact } else { Fit::Longer }
+        match args.rest().len().cmp(&(8 * self.words_at_end)) {
+            Ordering::Less => Fit::Shorter,
+            Ordering::Equal => Fit::Exact,
+            Ordering::Greater => Fit::Longer,
+        }
     }
 }
 
@@ -144,7 +167,7 @@ pub(crate) struct Kinds {
 const MAX_UNMAPPED_KINDS: usize = 1000;
 
 impl Kinds {
-    /// Returns the kinds in order of their first mapping.
+    /// Returns the kinds in order of their first record.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
         self.list.iter()
     }
@@ -154,18 +177,19 @@ impl Kinds {
         &self.declared.events
     }
 
+    /// The kind of the events of a mapped name.
+    #[cold]
     fn mapped(&mut self, name: &str, selection: &Selection) -> usize {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
         let decl = self.declared.events.get(name).cloned();
-        let words_only = decl.as_ref().filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
-        let fixed_bytes = words_only.map(|decl| 8 * decl.args.len());
-        let index = self.push(name.to_owned(), true, decl, fixed_bytes, selection);
+        let index = self.push(name.to_owned(), true, decl, selection);
         self.by_name.insert(name.to_owned(), index);
         index
     }
 
+    /// The kind of the events of an id that no mapping record has named.
     #[cold]
     fn unmapped(&mut self, id: EventId, selection: &Selection) -> usize {
         let full = self.unmapped.len() >= MAX_UNMAPPED_KINDS;
@@ -175,28 +199,21 @@ impl Kinds {
             return index;
         }
         let name = if full { "event (unmapped)".to_owned() } else { id.to_string() };
-        let index = self.push(name, false, None, None, selection);
+        let index = self.push(name, false, None, selection);
         self.unmapped.insert(id, index);
         index
     }
 
-    fn push(
-        &mut self,
-        name: String,
-        mapped: bool,
-        decl: Option<EventDecl>,
-        fixed_bytes: Option<usize>,
-        selection: &Selection,
-    ) -> usize {
+    fn push(&mut self, name: String, mapped: bool, decl: Option<EventDecl>, selection: &Selection) -> usize {
         let index = self.list.len();
         let selected = selection.globs.selects(&name);
-        self.list.push(Kind { index, name, decl, selected, mapped, fixed_bytes, misfits: Misfits::default() });
+        let layout = decl.as_ref().map(|decl| Layout::new(&decl.args));
+        self.list.push(Kind { index, name, decl, selected, mapped, layout, misfits: Misfits::default() });
         index
     }
 }
 
 /// What one file's header says, and how much of it was read.
-#[derive(Debug, Clone)]
 pub(crate) struct FileFacts {
     pub(crate) name: String,
     pub(crate) version: u64,
@@ -204,7 +221,12 @@ pub(crate) struct FileFacts {
     pub(crate) mappings: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
+    /// The names of its events, those that never happened included.
+    pub(crate) names: Names,
 }
+
+/// The kind of a slot whose name has not had a record yet: most names of a file never have one.
+const NOT_MET: usize = usize::MAX;
 
 /// Reads the events of one or more trace files.
 pub(crate) struct Trace {
@@ -257,7 +279,13 @@ impl Trace {
                     Ok(Some(Record::Event(record))) => {
                         let in_window = clock.admits(record.timestamp_ns);
                         let index = match names.slot(record.id) {
-                            Some(slot) => slots[slot as usize],
+                            Some(slot) => {
+                                let index = &mut slots[slot as usize];
+                                if *index == NOT_MET {
+                                    *index = self.kinds.mapped(names.name(slot), &self.selection);
+                                }
+                                *index
+                            }
                             None => self.kinds.unmapped(record.id, &self.selection),
                         };
                         let kind = &mut self.kinds.list[index];
@@ -299,10 +327,10 @@ impl Trace {
                             continue;
                         }
                         match names.map(&record) {
-                            Mapped::New(_) => slots.push(self.kinds.mapped(record.name, &self.selection)),
+                            Mapped::New(_) => slots.push(NOT_MET),
                             Mapped::Moved { before, .. } => {
                                 self.findings.count_moved(&record, names.name(before), &name);
-                                slots.push(self.kinds.mapped(record.name, &self.selection));
+                                slots.push(NOT_MET);
                             }
                             Mapped::Again(_) => {}
                             Mapped::Full => self.findings.names_full += 1,
@@ -319,6 +347,7 @@ impl Trace {
                 byte_order: header.byte_order,
                 mappings,
                 bytes,
+                names,
             });
             if let Err(error) = end {
                 self.findings.add_error(&name, &error, total);
@@ -327,13 +356,19 @@ impl Trace {
         Ok(())
     }
 
+    /// Tells whether the user asked for events of this name.
+    pub(crate) fn selects(&self, name: &str) -> bool {
+        self.selection.globs.selects(name)
+    }
+
     /// Says on stderr what was found, and which names that were asked for do not exist.
     pub(crate) fn say_findings(&self) {
         self.findings.say(&self.kinds);
         for name in self.selection.globs.plain_names() {
             let exists = name == DROPPED
                 || self.kinds.declared.events.get(name).is_some()
-                || self.kinds.list.iter().any(|kind| kind.name == name);
+                || self.kinds.list.iter().any(|kind| kind.name == name)
+                || self.files.iter().any(|file| file.names.iter().any(|mapped| mapped == name));
             if !exists {
                 let nearest = self.kinds.declared.events.nearest(name);
                 let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));

@@ -95,6 +95,11 @@ impl Names {
         self.names.get(slot as usize).map_or("", |name| name)
     }
 
+    /// Returns the names in the order of their slots.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
     /// Returns the number of slots given out.
     #[must_use]
     pub fn len(&self) -> usize {

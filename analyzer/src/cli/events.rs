@@ -1,5 +1,6 @@
 //! `events`: lists declarations, and holds traces against them.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
@@ -111,7 +112,7 @@ struct FitReport {
     /// Events that have records as declared.
     as_declared: u64,
     /// Mapped names that are not declared, and have no records.
-    undeclared_without_records: u64,
+    undeclared_without_records: usize,
     faults: Vec<Unfit>,
 }
 
@@ -145,7 +146,7 @@ enum Fault {
 
 impl FitReport {
     fn new(trace: &Trace, counts: &PerKindCounts) -> Self {
-        let (mut as_declared, mut undeclared_without_records) = (0, 0);
+        let mut as_declared = 0;
         let mut faults = Vec::new();
         for kind in trace.kinds.iter().filter(|kind| kind.selected) {
             let records = counts.of(kind.index);
@@ -155,7 +156,6 @@ impl FitReport {
             let Misfits { longer, shorter, .. } = &kind.misfits;
             match &kind.decl {
                 _ if !kind.mapped => add(Fault::Unmapped, records, None),
-                None if records == 0 => undeclared_without_records += 1,
                 None => add(Fault::Undeclared, records, Some(&kind.misfits.undeclared.first)),
                 Some(decl) => {
                     for (misfit, fault) in [(shorter, Fault::Shorter), (longer, Fault::Longer)] {
@@ -170,6 +170,15 @@ impl FitReport {
                 }
             }
         }
+        let declared = trace.kinds.declared();
+        let undeclared: HashSet<_> = trace
+            .files
+            .iter()
+            .flat_map(|file| file.names.iter())
+            .filter(|name| declared.get(name).is_none() && trace.selects(name))
+            .collect();
+        let with_records = faults.iter().filter(|unfit| matches!(unfit.fault, Fault::Undeclared)).count();
+        let undeclared_without_records = undeclared.len().saturating_sub(with_records);
         Self { schema: "simpletrace-rs.fit/1", as_declared, undeclared_without_records, faults }
     }
 

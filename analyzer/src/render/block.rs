@@ -96,16 +96,36 @@ impl Block {
     pub(crate) fn hex(&mut self, word: u64) {
         let digits = 16 - (word | 1).leading_zeros() as usize / 4;
         let left_aligned = word << (64 - 4 * digits);
-        let [high, low] = [left_aligned >> 32, left_aligned & 0xffff_ffff].map(hex_digits);
-        let out = self.next::<16>(digits);
-        out[..8].copy_from_slice(&high);
-        out[8..].copy_from_slice(&low);
+        let high = hex_digits(left_aligned >> 32);
+        if digits <= 8 {
+            *self.next(digits) = high;
+        } else {
+            *self.next(8) = high;
+            *self.next(digits - 8) = hex_digits(left_aligned & 0xffff_ffff);
+        }
     }
 
     /// Writes a decimal number.
     #[inline]
-    pub(crate) fn decimal(&mut self, value: impl itoa::Integer) {
-        self.put(itoa::Buffer::new().format(value));
+    pub(crate) fn decimal(&mut self, value: u64) {
+        if value < 10_000 {
+            let digits = 1 + usize::from(value >= 10) + usize::from(value >= 100) + usize::from(value >= 1000);
+            // Four digits, the first one lowest, without the leading zeros.
+            let [thousands, hundreds, tens, ones] = [value / 1000, value / 100 % 10, value / 10 % 10, value % 10];
+            let all = (thousands | hundreds << 8 | tens << 16 | ones << 24) as u32 | 0x3030_3030;
+            *self.next(digits) = (all >> (32 - 8 * digits)).to_le_bytes();
+        } else {
+            self.put(itoa::Buffer::new().format(value));
+        }
+    }
+
+    /// Writes a decimal number that may be negative.
+    #[inline]
+    pub(crate) fn signed_decimal(&mut self, value: i64) {
+        if value < 0 {
+            self.byte(b'-');
+        }
+        self.decimal(value.unsigned_abs());
     }
 
     /// Writes a decimal number below 1000, and its leading zeros.
@@ -166,6 +186,16 @@ mod tests {
         for bit in 0..64 {
             let word = (1_u64 << bit).wrapping_sub(3);
             assert_eq!(written(|block| block.hex(word)), format!("{word:x}"));
+        }
+    }
+
+    #[test]
+    fn decimal_numbers_of_any_length_come_out_whole() {
+        for value in (0..20_000).chain([99_999, 1 << 32, i64::MAX as u64, u64::MAX]) {
+            assert_eq!(written(|block| block.decimal(value)), value.to_string());
+        }
+        for value in [0, -1, -9_999, -10_000, i64::MIN, i64::MAX] {
+            assert_eq!(written(|block| block.signed_decimal(value)), value.to_string());
         }
     }
 

@@ -40,8 +40,7 @@ impl Default for Before {
 impl Before {
     #[inline]
     fn put(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
-        let last_ns = self.timestamp_ns.replace(timestamp_ns).unwrap_or(timestamp_ns);
-        delta(i128::from(timestamp_ns) - i128::from(last_ns), block);
+        delta(timestamp_ns, self.timestamp_ns.replace(timestamp_ns).unwrap_or(timestamp_ns), block);
         if pid != self.pid {
             (self.pid, self.pid_text) = (pid, Literal::new(format!(" pid={pid} ")));
         }
@@ -98,34 +97,39 @@ impl Line {
     }
 }
 
-/// Writes nanoseconds as Python prints `f"{delta_ns / 1000:0.3f}"`.
+/// Writes the time between two records as Python prints `f"{delta_ns / 1000:0.3f}"`.
 #[inline]
-fn delta(delta_ns: i128, block: &mut Block) {
+fn delta(timestamp_ns: u64, last_ns: u64, block: &mut Block) {
     // Up to here the nearest double of the quotient lies less than half a thousandth from it, so that rounding to three
     // decimals gives the exact digits: doubles below 2^43 are 2^-10 apart.
-    const EXACT_BELOW: i128 = (1 << 43) * 1000;
+    const EXACT_BELOW: u64 = (1 << 43) * 1000;
 
-    if (0..EXACT_BELOW).contains(&delta_ns) {
-        let delta_ns = delta_ns as u64;
-        block.decimal(delta_ns / 1000);
-        block.byte(b'.');
-        block.three_digits(delta_ns % 1000);
-    } else {
-        unusual_delta(delta_ns, block);
+    match timestamp_ns.checked_sub(last_ns) {
+        Some(delta_ns @ 0..EXACT_BELOW) => {
+            block.decimal(delta_ns / 1000);
+            block.byte(b'.');
+            block.three_digits(delta_ns % 1000);
+        }
+        delta_ns => unusual_delta(delta_ns.is_none(), timestamp_ns.abs_diff(last_ns), block),
     }
 }
 
 #[cold]
-fn unusual_delta(delta_ns: i128, block: &mut Block) {
+fn unusual_delta(negative: bool, size_ns: u64, block: &mut Block) {
     // Python divides integers with one correct rounding, as reading a decimal number does.
-    let sign = if delta_ns < 0 { "-" } else { "" };
-    let size = delta_ns.unsigned_abs();
-    let quotient: f64 = format!("{}.{:03}", size / 1000, size % 1000).parse().unwrap_or(f64::NAN);
-    block.put(format!("{sign}{quotient:.3}"));
+    let quotient: f64 = format!("{}.{:03}", size_ns / 1000, size_ns % 1000).parse().unwrap_or(f64::NAN);
+    block.put(format!("{}{quotient:.3}", if negative { "-" } else { "" }));
 }
 
 /// Writes bytes as Python's `repr` does.
 fn bytes_literal(bytes: &[u8], block: &mut Block) {
+    // Nearly all strings; looked at without a way out, so that many bytes are compared at a time.
+    if bytes.iter().fold(true, |plain, &byte| plain & (b' '..=b'~').contains(&byte) & (byte != b'\'') & (byte != b'\\'))
+    {
+        block.put(b"b'");
+        block.put(bytes);
+        return block.byte(b'\'');
+    }
     let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { b'"' } else { b'\'' };
     block.put([b'b', quote]);
     let mut rest = bytes;
@@ -151,7 +155,7 @@ fn raw_words(payload: Payload<'_>, block: &mut Block) {
     let mut index = 0_u32;
     while let Some(word) = args.word() {
         block.put(if index == 0 { "word" } else { " word" });
-        block.decimal(index);
+        block.decimal(index.into());
         block.put("=0x");
         block.hex(word);
         index += 1;
@@ -175,21 +179,21 @@ mod tests {
     #[test]
     fn deltas_are_pythons_to_the_digit() {
         // Each printed by Python 3.11: f"{delta / 1000:0.3f}".
-        for (delta_ns, text) in [
-            (0, "0.000"),
-            (1, "0.001"),
-            (999, "0.999"),
-            (107_437_858, "107437.858"),
-            (-1, "-0.001"),
-            (-1500, "-1.500"),
-            (8_796_093_022_207_999, "8796093022207.999"),
-            (8_796_093_022_208_001, "8796093022208.002"),
-            (9_007_199_254_740_993, "9007199254740.992"),
-            (i128::from(u64::MAX), "18446744073709552.000"),
-            (-i128::from(u64::MAX), "-18446744073709552.000"),
-            (12_345_678_901_234_567_891, "12345678901234568.000"),
+        for (from_ns, to_ns, text) in [
+            (7, 7, "0.000"),
+            (7, 8, "0.001"),
+            (0, 999, "0.999"),
+            (1, 107_437_859, "107437.858"),
+            (8, 7, "-0.001"),
+            (1500, 0, "-1.500"),
+            (0, 8_796_093_022_207_999, "8796093022207.999"),
+            (0, 8_796_093_022_208_001, "8796093022208.002"),
+            (0, 9_007_199_254_740_993, "9007199254740.992"),
+            (0, u64::MAX, "18446744073709552.000"),
+            (u64::MAX, 0, "-18446744073709552.000"),
+            (0, 12_345_678_901_234_567_891, "12345678901234568.000"),
         ] {
-            assert_eq!(written(|block| delta(delta_ns, block)), text, "{delta_ns}");
+            assert_eq!(written(|block| delta(to_ns, from_ns, block)), text, "from {from_ns} to {to_ns}");
         }
     }
 

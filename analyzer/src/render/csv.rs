@@ -32,7 +32,7 @@ impl Csv {
     fn time_and_pid(timestamp_ns: u64, pid: u32, block: &mut Block) {
         block.decimal(timestamp_ns);
         block.byte(b',');
-        block.decimal(pid);
+        block.decimal(pid.into());
     }
 }
 
@@ -95,7 +95,7 @@ impl Row {
 
 fn put_value(value: Value<'_>, block: &mut Block) {
     match value {
-        Value::Signed(value) => block.decimal(value),
+        Value::Signed(value) => block.signed_decimal(value),
         Value::Unsigned(word) | Value::Pointer(word) => block.decimal(word),
         Value::Bool(value) => block.put(if value { "true" } else { "false" }),
         Value::String(bytes) => cell(bytes, block),

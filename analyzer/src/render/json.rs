@@ -45,7 +45,7 @@ impl Json {
         block.put("{\"ts_ns\":");
         block.decimal(timestamp_ns);
         block.put(",\"pid\":");
-        block.decimal(pid);
+        block.decimal(pid.into());
     }
 
     fn end(&self, block: &mut Block) {
@@ -120,7 +120,7 @@ impl Args {
             let Some(value) = args.next(ty) else { break };
             block.literal(key);
             match value {
-                Value::Signed(value) => block.decimal(value),
+                Value::Signed(value) => block.signed_decimal(value),
                 Value::Unsigned(word) | Value::Pointer(word) => block.decimal(word),
                 Value::Bool(value) => block.put(if value { "true" } else { "false" }),
                 Value::String(bytes) => string(bytes, self.quote, block),
@@ -132,7 +132,7 @@ impl Args {
                 block.put(if index == 0 { "" } else { "," });
                 block.put(self.quote);
                 block.put("word");
-                block.decimal(index);
+                block.decimal(index.into());
                 block.put(self.quote);
                 block.byte(b':');
                 block.decimal(word);

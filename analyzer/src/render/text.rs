@@ -67,7 +67,7 @@ impl Text {
         block.byte(b']');
         block.put(off);
         block.byte(b' ');
-        block.decimal(pid);
+        block.decimal(pid.into());
     }
 }
 
@@ -89,7 +89,7 @@ impl Render for Text {
                 let mut index = 0_u32;
                 while let Some(word) = args.word() {
                     block.put(" word");
-                    block.decimal(index);
+                    block.decimal(index.into());
                     block.put("=0x");
                     block.hex(word);
                     index += 1;
@@ -144,7 +144,7 @@ pub(crate) fn put_value(value: Value<'_>, is_hex: bool, block: &mut Block) {
             block.put("0x");
             block.hex(value.word().unwrap_or_default());
         }
-        Value::Signed(value) => block.decimal(value),
+        Value::Signed(value) => block.signed_decimal(value),
         Value::Unsigned(word) => block.decimal(word),
         Value::Bool(value) => block.put(if value { "true" } else { "false" }),
         Value::Pointer(word) => {
