@@ -62,22 +62,38 @@ pub struct Parsed {
 /// ```
 #[must_use]
 pub fn parse(source: &[u8], mode: Mode) -> Parsed {
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let mut parser = Parser { mode, parsed: Parsed::default() };
-    let mut start = 0;
-    if mode == Mode::Lenient && source.starts_with(BYTE_ORDER_MARK) {
-        start = BYTE_ORDER_MARK.len();
-    }
-    let mut number = 0_u32;
-    while start < source.len() {
-        number = number.saturating_add(1);
-        let length = source[start..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        let end = length.map_or(source.len(), |length| start + length);
-        let line = Line { raw: &source[start..end], text: text_of(&source[start..end]), start, number };
-        parser.line(&line, end < source.len());
-        start = end + if source[end..].starts_with(b"\r\n") { 2 } else { 1 };
+    for line in lines(source, mode) {
+        parser.line(&line, line.start + line.raw.len() < source.len());
     }
     parser.parsed
+}
+
+/// Parses one line of a file, found by [`lines`] before.
+pub(super) fn parse_line(source: &[u8], range: Range<usize>, number: u32, mode: Mode) -> Parsed {
+    let mut parser = Parser { mode, parsed: Parsed::default() };
+    let (start, end) = (range.start, range.end);
+    let raw = &source[range];
+    parser.line(&Line { raw, text: text_of(raw), start, number }, end < source.len());
+    parser.parsed
+}
+
+/// Takes a file apart into its lines.
+pub(super) fn lines(source: &[u8], mode: Mode) -> impl Iterator<Item = Line<'_>> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+    let has_mark = mode == Mode::Lenient && source.starts_with(BYTE_ORDER_MARK);
+    let mut next = if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
+    let mut number = 0_u32;
+    std::iter::from_fn(move || {
+        let start = next;
+        let rest = source.get(start..).filter(|rest| !rest.is_empty())?;
+        number = number.saturating_add(1);
+        let length = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let end = start + length;
+        next = end + if source[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        Some(Line { raw: &source[start..end], text: text_of(&source[start..end]), start, number })
+    })
 }
 
 struct Parser {
