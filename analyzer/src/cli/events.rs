@@ -9,7 +9,7 @@ use simpletrace_format::events::{ArgDecl, EventDecl, EventSet, Mode};
 use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
-use crate::input::{Input, looks_like_events, read_events, say_diagnostics};
+use crate::input::{Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
@@ -18,6 +18,7 @@ use crate::trace::{Item, Misfit, Misfits, Trace};
 
 pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let globs = Globs::parse(&args.patterns)?;
+    allow_stdin_once(&args.files)?;
     let mut traces = Vec::new();
     let mut set = EventSet::new();
     let mut faulty = false;
