@@ -5,7 +5,7 @@ use simpletrace_format::events::EventDecl;
 use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
-use super::json::Args;
+use super::json::{Args, unique_names};
 use super::{PerKind, Render};
 use crate::trace::{Event, Kind};
 
@@ -41,9 +41,9 @@ impl Render for Csv {
         block.put("ts_ns,pid,event");
         match &self.only {
             Some(decl) => {
-                for arg in &decl.args {
+                for name in unique_names(&decl.args, &["ts_ns", "pid", "event"]) {
                     block.byte(b',');
-                    cell(arg.name.as_bytes(), block);
+                    cell(name.as_bytes(), block);
                 }
             }
             None => block.put(",args"),

@@ -1,5 +1,6 @@
 //! JSON: one object a line (`ndjson`), or one document (`json`). The schema is in docs/EXPORTS.md.
 
+use simpletrace_format::events::{ArgDecl, ArgType};
 use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
@@ -27,7 +28,7 @@ struct Line {
 /// How the arguments of one kind of event are written as the members of a JSON object.
 #[derive(Debug)]
 pub(crate) struct Args {
-    keys: Vec<(Literal, simpletrace_format::events::ArgType)>,
+    keys: Vec<(Literal, ArgType)>,
     quote: &'static str,
 }
 
@@ -100,8 +101,8 @@ impl Line {
 impl Args {
     /// `quote` is what stands for a quotation mark: a CSV cell needs two.
     pub(crate) fn new(kind: &Kind, quote: &'static str) -> Self {
-        let names = unique_names(kind);
-        let key = |(index, (name, arg)): (usize, (&String, &simpletrace_format::events::ArgDecl))| {
+        let names = unique_names(kind.args(), &[]);
+        let key = |(index, (name, arg)): (usize, (&String, &ArgDecl))| {
             let mut key = Block::default();
             key.put(if index == 0 { "" } else { "," });
             string(name.as_bytes(), quote, &mut key);
@@ -141,12 +142,12 @@ impl Args {
     }
 }
 
-/// The names of the arguments; one that occurs twice, which tracetool lets pass, is told apart by its place.
-pub(crate) fn unique_names(kind: &Kind) -> Vec<String> {
+/// The names of the arguments; one that is taken, or occurs twice, which tracetool lets pass, is told apart by its place.
+pub(crate) fn unique_names(args: &[ArgDecl], taken: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (index, arg) in kind.args().iter().enumerate() {
+    for (index, arg) in args.iter().enumerate() {
         let mut name = arg.name.clone();
-        while names.contains(&name) {
+        while names.contains(&name) || taken.contains(&name.as_str()) {
             name = format!("{name}_{}", index + 1);
         }
         names.push(name);
