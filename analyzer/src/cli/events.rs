@@ -39,6 +39,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     if traces.len() == args.files.len() {
         bail!("no trace-events file among the files given");
     }
+    if !traces.is_empty() && (args.format == ReportFormat::Json || args.search.is_some()) {
+        bail!("-F json and --search are for listing declarations, without a trace");
+    }
     for pair in set.duplicates().filter(|pair| !pair.same_layout) {
         say::warning(&format!(
             "{} is declared with other arguments at {}:{} and {}:{}; the later declaration counts",
