@@ -183,10 +183,9 @@ fn options_for_lists_are_refused_when_a_trace_is_given() {
 
 #[test]
 fn qemus_own_declarations_are_listed_without_a_fault() {
-    for (path, count) in [("qemu-8.2/trace-events-all", 5507)] {
-        let Some(dir) = shared::traces("qemus_own_declarations_are_listed_without_a_fault", path) else { return };
-        let run = dir.run(&format!("events {path}")).exits(0);
-        assert!(!run.stderr.contains("error: "), "{}", run.stderr);
-        assert_eq!(run.lines().len(), count);
-    }
+    let path = "qemu-8.2/trace-events-all";
+    let Some(dir) = shared::traces("qemus_own_declarations_are_listed_without_a_fault", path) else { return };
+    let run = dir.run(&format!("events {path}")).exits(0);
+    assert!(!run.stderr.contains("error: "), "{}", run.stderr);
+    assert_eq!(run.lines().len(), 5507);
 }
