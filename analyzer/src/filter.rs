@@ -4,6 +4,9 @@ use anyhow::{Result, bail};
 
 use crate::time::TimeRange;
 
+/// The name that gaps go by.
+pub(crate) const DROPPED: &str = "dropped";
+
 /// The user's choice of events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
@@ -22,7 +25,7 @@ impl Selection {
 
     /// Whether gaps are wanted: they go by the name `dropped`.
     pub(crate) fn admits_dropped(&self) -> bool {
-        self.globs.selects("dropped")
+        self.globs.selects(DROPPED)
     }
 }
 
@@ -30,23 +33,32 @@ impl Selection {
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     range: TimeRange,
-    /// The window in nanoseconds of the trace's clock, end excluded; `None` before the first record.
-    window: Option<(u64, u64)>,
+    /// The time of the first record; `None` before it.
+    start_ns: Option<u64>,
+    /// The window in nanoseconds of the trace's clock, end excluded.
+    window: (u64, u64),
 }
 
 impl Clock {
     pub(crate) fn new(range: TimeRange) -> Self {
-        Self { range, window: None }
+        Self { range, start_ns: None, window: (0, 0) }
     }
 
     /// Whether a record at this time is wanted.
     #[inline]
     pub(crate) fn admits(&mut self, timestamp_ns: u64) -> bool {
-        let (start_ns, end_ns) = match self.window {
-            Some(window) => window,
-            None => *self.window.insert(self.range.resolve(timestamp_ns)),
-        };
-        (start_ns..end_ns).contains(&timestamp_ns) || (timestamp_ns == u64::MAX && end_ns == u64::MAX)
+        if self.start_ns.is_none() {
+            self.start_ns = Some(timestamp_ns);
+            self.window = self.range.resolve(timestamp_ns);
+        }
+        let (from_ns, end_ns) = self.window;
+        (from_ns..end_ns).contains(&timestamp_ns) || (timestamp_ns == u64::MAX && end_ns == u64::MAX)
+    }
+
+    /// Returns the time of the first record, 0 before it.
+    #[inline]
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns.unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! One place decides what is a note and what is a fault, so that every command reports the same things in the same words.
 
+use std::error::Error as _;
+
 use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace};
 
 use crate::render::printable;
@@ -17,7 +19,7 @@ pub(crate) struct Findings {
     pub(crate) damage: Vec<String>,
     /// Files that end inside a record.
     pub(crate) torn: Vec<String>,
-    /// `dropped` records.
+    /// `dropped` records, and below those of unknown events: within the time and of the processes asked for.
     pub(crate) gaps: u64,
     /// The sum of their counts.
     pub(crate) dropped: u64,
@@ -29,6 +31,8 @@ pub(crate) struct Findings {
     first_moved: String,
     /// Mapping records beyond what the table of names keeps.
     pub(crate) names_full: u64,
+    /// Mapping records for ids of the special namespace, which have none; not taken.
+    pub(crate) special_mapped: u64,
 }
 
 impl Findings {
@@ -66,7 +70,7 @@ impl Findings {
                 "{file}: the compressed data ends early, at offset {} of what it holds",
                 error.offset()
             )),
-            ErrorKind::Io(_) => self.unreadable.push(format!("{file}: {error}")),
+            ErrorKind::Io(_) => self.add_unreadable(file, error),
             _ => {
                 let rest = total.map_or("the rest".to_owned(), |total| {
                     format!("{} of {total} bytes", total.saturating_sub(error.offset()))
@@ -76,10 +80,18 @@ impl Findings {
         }
     }
 
+    /// Takes in the error because of which nothing, or nothing more, comes out of a file.
+    pub(crate) fn add_unreadable(&mut self, file: &str, error: &Error) {
+        let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+        self.unreadable.push(format!("{file}: {error}{cause}"));
+    }
+
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
         let misfit = |misfits: &Misfits| misfits.shorter.records + misfits.undeclared.records > 0;
-        !self.damage.is_empty() || self.unmapped + self.names_full > 0 || kinds.iter().any(|kind| misfit(&kind.misfits))
+        !self.damage.is_empty()
+            || self.unmapped + self.names_full + self.special_mapped > 0
+            || kinds.iter().any(|kind| misfit(&kind.misfits))
     }
 
     /// Says on stderr what was found.
@@ -94,21 +106,30 @@ impl Findings {
             say::note(text);
         }
         if self.dropped > 0 {
-            let gaps = if self.gaps == 1 { "1 gap".to_owned() } else { format!("{} gaps", self.gaps) };
-            say::note(&format!("{} events were dropped by the recorder, in {gaps}", self.dropped));
+            say::note(&format!(
+                "{} dropped by the recorder, in {}",
+                if self.dropped == 1 { "1 event was".to_owned() } else { format!("{} events were", self.dropped) },
+                count(self.gaps, "gap")
+            ));
         }
         if self.unmapped > 0 {
-            say::warning(&format!("{} of unknown event, the first {}", records(self.unmapped), self.first_unmapped));
+            say::warning(&format!(
+                "{} of unknown event, the first {}",
+                count(self.unmapped, "record"),
+                self.first_unmapped
+            ));
         }
         if self.moved > 0 {
             let give = if self.moved == 1 { "mapping record gives" } else { "mapping records give" };
             say::warning(&format!("{} {give} an id another name, the first: {}", self.moved, self.first_moved));
         }
         if self.names_full > 0 {
-            say::warning(&format!(
-                "{} mapping records are beyond what any QEMU has and were passed over",
-                self.names_full
-            ));
+            let full = count(self.names_full, "mapping record");
+            say::warning(&format!("{full} passed over, beyond what any QEMU has"));
+        }
+        if self.special_mapped > 0 {
+            let special = count(self.special_mapped, "mapping record");
+            say::warning(&format!("{special} passed over, for an id that is reserved for the recorder itself"));
         }
         self.say_misfits(kinds);
     }
@@ -124,21 +145,21 @@ impl Findings {
             (say::warning, shorter, "shorter than declared"),
             (say::note, longer, "longer than declared"),
         ] {
-            let count = |kind: &Kind| of(&kind.misfits).records;
-            let found: Vec<_> = kinds.iter().filter(|kind| count(kind) > 0).collect();
-            let Some(most) = found.iter().max_by_key(|kind| count(kind)) else { continue };
-            let total = records(found.iter().map(|kind| count(kind)).sum());
+            let faulty = |kind: &Kind| of(&kind.misfits).records;
+            let found: Vec<_> = kinds.iter().filter(|kind| faulty(kind) > 0).collect();
+            // Of several that have as many, the first met.
+            let Some(most) = found.iter().rev().max_by_key(|kind| faulty(kind)) else { continue };
+            let total = count(found.iter().map(|kind| faulty(kind)).sum(), "record");
             let name = printable(&most.name);
-            let others = match found.len() {
-                1 => String::new(),
-                2 => " and 1 other event".to_owned(),
-                kinds => format!(" and {} other events", kinds - 1),
+            let others = match found.len() - 1 {
+                0 => String::new(),
+                others => format!(" and {}", count(others as u64, "other event")),
             };
             let first = if found.len() == 1 { "the".to_owned() } else { format!("of {name} the") };
             let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
             say(&format!(
-                "{total} of {name}{others} {what}{nearest}, {first} first at {}; \
+                "{total} of {name}{others}: {what}{nearest}, {first} first at {}; \
                  take the trace-events-all of the build that wrote the trace",
                 of(&most.misfits).first
             ));
@@ -146,6 +167,7 @@ impl Findings {
     }
 }
 
-fn records(count: u64) -> String {
-    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
+/// `1 record`, `2 records`.
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

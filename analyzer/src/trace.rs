@@ -13,9 +13,9 @@ use simpletrace_format::{
 };
 
 use crate::cli::Outcome;
-use crate::filter::{Clock, Selection};
+use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::Findings;
-use crate::input::Input;
+use crate::input::{Declared, Input};
 use crate::say;
 
 /// One event of the trace.
@@ -24,13 +24,23 @@ pub(crate) struct Event<'a> {
     pub(crate) record: EventRecord<'a>,
     pub(crate) kind: &'a Kind,
     pub(crate) fit: Fit,
+    /// The time of the trace's first record.
+    pub(crate) start_ns: u64,
+}
+
+/// A place where events are missing.
+#[derive(Clone, Copy)]
+pub(crate) struct Gap {
+    pub(crate) record: DroppedRecord,
+    /// The time of the trace's first record.
+    pub(crate) start_ns: u64,
 }
 
 /// What a [`Trace`] hands out.
 #[derive(Clone, Copy)]
 pub(crate) enum Item<'a> {
     Event(Event<'a>),
-    Dropped(DroppedRecord),
+    Gap(Gap),
 }
 
 /// All that is known about the events of one name.
@@ -127,7 +137,7 @@ pub(crate) struct Kinds {
     list: Vec<Kind>,
     by_name: HashMap<String, usize>,
     unmapped: HashMap<EventId, usize>,
-    declared: EventSet,
+    declared: Declared,
 }
 
 /// Unmapped ids that get a kind of their own; later ones share one. A file with more is not a trace but noise.
@@ -141,14 +151,14 @@ impl Kinds {
 
     /// Returns all declarations, those of events never met included.
     pub(crate) const fn declared(&self) -> &EventSet {
-        &self.declared
+        &self.declared.events
     }
 
     fn mapped(&mut self, name: &str, selection: &Selection) -> usize {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
-        let decl = self.declared.get(name).cloned();
+        let decl = self.declared.events.get(name).cloned();
         let words_only = decl.as_ref().filter(|decl| decl.args.iter().all(|arg| arg.ty != ArgType::String));
         let fixed_bytes = words_only.map(|decl| 8 * decl.args.len());
         let index = self.push(name.to_owned(), true, decl, fixed_bytes, selection);
@@ -207,7 +217,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Prepares to read `inputs` in order.
-    pub(crate) fn new(inputs: Vec<Input>, declared: EventSet, selection: Selection) -> Self {
+    pub(crate) fn new(inputs: Vec<Input>, declared: Declared, selection: Selection) -> Self {
         let kinds = Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared };
         let findings = Findings::default();
         Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
@@ -223,7 +233,7 @@ impl Trace {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
         let admits_dropped = self.selection.admits_dropped();
-        let have_declarations = !self.kinds.declared.is_empty();
+        let have_declarations = !self.kinds.declared.events.is_empty();
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
         while left > 0
             && let Some(input) = self.inputs.next()
@@ -233,7 +243,7 @@ impl Trace {
             let mut records = match StreamReader::new(input) {
                 Ok(records) => records,
                 Err(error) => {
-                    self.findings.unreadable.push(format!("{name}: {error}"));
+                    self.findings.add_unreadable(&name, &error);
                     continue;
                 }
             };
@@ -248,38 +258,46 @@ impl Trace {
                         let in_window = clock.admits(record.timestamp_ns);
                         let index = match names.slot(record.id) {
                             Some(slot) => slots[slot as usize],
-                            None => {
-                                self.findings.count_unmapped(&record, &name);
-                                self.kinds.unmapped(record.id, &self.selection)
-                            }
+                            None => self.kinds.unmapped(record.id, &self.selection),
                         };
                         let kind = &mut self.kinds.list[index];
                         if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                             continue;
+                        }
+                        if !kind.mapped {
+                            self.findings.count_unmapped(&record, &name);
                         }
                         let fit = kind.fit(record.payload);
                         if fit != Fit::Exact && have_declarations && kind.mapped {
                             kind.misfits.count(fit, record.offset, &name);
                         }
                         left -= 1;
-                        if visit(Item::Event(Event { record, kind, fit }))?.is_break() || left == 0 {
+                        if visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?.is_break()
+                            || left == 0
+                        {
                             break Ok(());
                         }
                     }
                     Ok(Some(Record::Dropped(record))) => {
+                        if !(clock.admits(record.timestamp_ns) && self.selection.admits_pid(record.pid)) {
+                            continue;
+                        }
                         self.findings.gaps += 1;
                         self.findings.dropped = self.findings.dropped.saturating_add(record.count);
-                        let in_window = clock.admits(record.timestamp_ns);
-                        if !(admits_dropped && in_window && self.selection.admits_pid(record.pid)) {
+                        if !admits_dropped {
                             continue;
                         }
                         left -= 1;
-                        if visit(Item::Dropped(record))?.is_break() || left == 0 {
+                        if visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?.is_break() || left == 0 {
                             break Ok(());
                         }
                     }
                     Ok(Some(Record::Mapping(record))) => {
                         mappings += 1;
+                        if record.id >= EventId::FIRST_SPECIAL {
+                            self.findings.special_mapped += 1;
+                            continue;
+                        }
                         match names.map(&record) {
                             Mapped::New(_) => slots.push(self.kinds.mapped(record.name, &self.selection)),
                             Mapped::Moved { before, .. } => {
@@ -313,11 +331,11 @@ impl Trace {
     pub(crate) fn say_findings(&self) {
         self.findings.say(&self.kinds);
         for name in self.selection.globs.plain_names() {
-            let exists = name == "dropped"
-                || self.kinds.declared.get(name).is_some()
+            let exists = name == DROPPED
+                || self.kinds.declared.events.get(name).is_some()
                 || self.kinds.list.iter().any(|kind| kind.name == name);
             if !exists {
-                let nearest = self.kinds.declared.nearest(name);
+                let nearest = self.kinds.declared.events.nearest(name);
                 let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
                 say::warning(&format!("no event is called {name}{hint}"));
             }
@@ -328,7 +346,10 @@ impl Trace {
     pub(crate) fn outcome(&self, strict: bool) -> Outcome {
         if !self.findings.unreadable.is_empty() {
             Outcome::Failed
-        } else if self.findings.any_fault(&self.kinds) || (strict && !self.findings.torn.is_empty()) {
+        } else if self.kinds.declared.faulty
+            || self.findings.any_fault(&self.kinds)
+            || (strict && !self.findings.torn.is_empty())
+        {
             Outcome::Faulty
         } else {
             Outcome::Good

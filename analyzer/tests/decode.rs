@@ -82,7 +82,7 @@ fn a_table_of_one_event_has_a_column_for_each_argument() {
     assert_eq!(
         dir.run("decode t.trace ev -F table -e disk_read").text(),
         "     time_s  since_start_s  pid  event        disk                sector  count
-1.000001500    0.000000000   10  disk_read  0x7f00  18446744073709551615      8
+1.000001500    0.000001500   10  disk_read  0x7f00  18446744073709551615      8
 "
     );
 }
@@ -153,8 +153,8 @@ fn without_declarations_arguments_are_raw_words() {
         let run = dir.run("decode t.trace -e disk_done -e idle").exits(0);
         assert_eq!(
             run.text(),
-            "[1.000001900 +0.000000000] 11 disk_done word0=0x7f00 word1=0xfffffffffffffffb\n\
-             [3.500000000 +2.499998100] 11 idle\n"
+            "[1.000001900 +0.000001900] 11 disk_done word0=0x7f00 word1=0xfffffffffffffffb\n\
+             [3.500000000 +2.500000000] 11 idle\n"
         );
         assert_eq!(run.stderr.matches("warning: no trace-events file was given or found").count(), 1);
         assert_eq!(
@@ -185,7 +185,7 @@ fn an_undeclared_event_is_shown_as_raw_words_and_warned_of_once() {
     );
     assert_eq!(
         run.stderr,
-        "warning: 3 records of disk_raed not declared in the trace-events file, shown as raw words \
+        "warning: 3 records of disk_raed: not declared in the trace-events file, shown as raw words \
          (the nearest declared name is disk_read), the first at offset 53 of t.trace; \
          take the trace-events-all of the build that wrote the trace\n"
     );
@@ -238,7 +238,7 @@ fn a_payload_longer_than_declared_is_decoded_and_noted() {
     assert_eq!(run.text(), "[0.000000005 +0.000000000] 1 disk_done disk=0x1 ret=-1 left_over=0000000000000007\n");
     assert_eq!(
         run.stderr,
-        "note: 1 record of disk_done longer than declared, the first at offset 135 of t.trace; \
+        "note: 1 record of disk_done: longer than declared, the first at offset 135 of t.trace; \
          take the trace-events-all of the build that wrote the trace\n"
     );
     // As simpletrace.py prints it.
@@ -293,9 +293,9 @@ fn one_kind_can_be_both_shorter_and_longer_each_at_its_own_place() {
     let run = dir.run("decode t.trace ev").exits(1);
     assert_eq!(
         run.stderr,
-        "warning: 1 record of disk_done shorter than declared, the first at offset 135 of t.trace; \
+        "warning: 1 record of disk_done: shorter than declared, the first at offset 135 of t.trace; \
          take the trace-events-all of the build that wrote the trace\n\
-         note: 1 record of disk_done longer than declared, the first at offset 175 of t.trace; \
+         note: 1 record of disk_done: longer than declared, the first at offset 175 of t.trace; \
          take the trace-events-all of the build that wrote the trace\n"
     );
 }

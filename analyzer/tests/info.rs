@@ -118,7 +118,7 @@ fn the_most_frequent_events_come_first_and_everything_fits_a_terminal() {
     let listed = run.lines().iter().filter(|line| line.contains("  kind_")).count();
     let left = 40 - listed;
     let records: usize = (1..=left).sum();
-    let last = format!("{records:>12}               in {left} more events, --all lists them");
+    let last = format!("{records:>12}               of {left} more events, --all lists them");
     assert_eq!(*run.lines().last().unwrap(), last);
 
     let all = dir.run("info t.trace --all").exits(0);

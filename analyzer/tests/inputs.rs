@@ -293,13 +293,37 @@ fn files_that_cannot_be_opened_are_named_with_the_reason() {
 }
 
 #[test]
-fn faulty_declarations_are_shown_with_file_and_line() {
+fn faulty_declarations_are_shown_with_file_and_line_and_the_others_count() {
     let dir = sample_dir();
-    dir.write("bad", b"good(void) \"\"\n\nwrong(int x \"%d\"\n");
+    let faulty = [sample::EVENTS, b"\nwrong(int x \"%d\"\n"].concat();
+    dir.write("bad", faulty);
+    for line in ["decode t.trace bad -F compat", "info t.trace bad", "check t.trace bad", "events bad"] {
+        let run = dir.run(line).exits(1);
+        assert!(run.stderr.starts_with("error: bad:8:12: missing ')' after the arguments\n"), "{}", run.stderr);
+        assert!(run.stderr.contains("  wrong(int x \"%d\"\n"), "{}", run.stderr);
+    }
+    assert_eq!(dir.run("decode t.trace bad -F compat").stdout, decoded());
+}
+
+#[test]
+fn a_second_file_of_declarations_may_repeat_those_of_the_first() {
+    let dir = sample_dir();
+    dir.write("bad", [sample::EVENTS, b"\nwrong(int x \"%d\"\n"].concat());
+    let run = dir.run("decode t.trace -F compat --events ev --events bad").exits(1);
+    assert_eq!(run.stdout, decoded());
+}
+
+#[test]
+fn a_file_with_more_faults_than_declarations_is_none() {
+    let dir = sample_dir();
+    dir.write("bad", b"good(void) \"\"\nnonsense\nmore of it\n");
     for line in ["decode t.trace bad", "info t.trace bad", "check t.trace bad"] {
         let run = dir.run(line).exits(2);
-        assert!(run.stderr.starts_with("error: bad:3:"), "{}", run.stderr);
-        assert!(run.stderr.contains("wrong(int x \"%d\"\n"), "{}", run.stderr);
+        assert!(
+            run.stderr.ends_with("error: bad is no trace-events file: 2 of its lines are faulty\n"),
+            "{}",
+            run.stderr
+        );
         assert_eq!(run.text(), "");
     }
 }

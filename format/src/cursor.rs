@@ -89,3 +89,56 @@ impl<'a> Cursor<'a> {
         Some(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_the_order_asked_for() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+        let mut little = Cursor::new(&bytes, ByteOrder::Little);
+        assert_eq!(little.u32(), Some(0x0403_0201));
+        assert_eq!(little.u64(), Some(0x0c0b_0a09_0807_0605));
+        let mut big = Cursor::new(&bytes, ByteOrder::Big);
+        assert_eq!(big.u32(), Some(0x0102_0304));
+        assert_eq!(big.u64(), Some(0x0506_0708_090a_0b0c));
+        assert!(little.rest().is_empty() && big.rest().is_empty());
+    }
+
+    #[test]
+    fn what_is_written_in_an_order_is_read_back_in_it() {
+        for (order, first, last) in [(ByteOrder::Little, 8, 9), (ByteOrder::Big, 1, 12)] {
+            let mut bytes = Vec::new();
+            order.put_u64(0x0102_0304_0506_0708, &mut bytes);
+            order.put_u32(0x090a_0b0c, &mut bytes);
+            assert_eq!((bytes[0], bytes[11]), (first, last));
+            let mut cursor = Cursor::new(&bytes, order);
+            assert_eq!(cursor.u64(), Some(0x0102_0304_0506_0708));
+            assert_eq!(cursor.u32(), Some(0x090a_0b0c));
+        }
+    }
+
+    #[test]
+    fn a_verb_that_wants_more_than_is_left_takes_nothing() {
+        for left in 0..4 {
+            let mut cursor = Cursor::new(&[7; 4][..left], ByteOrder::Little);
+            assert_eq!(cursor.u32(), None);
+            assert_eq!(cursor.u64(), None);
+            assert_eq!(cursor.take(left + 1), None);
+            assert_eq!(cursor.take(usize::MAX), None);
+            assert_eq!(cursor.rest().len(), left);
+        }
+        let mut cursor = Cursor::new(&[7; 7], ByteOrder::Big);
+        assert_eq!(cursor.u64(), None);
+        assert_eq!(cursor.take(0), Some(&[][..]));
+        assert_eq!(cursor.take(7), Some(&[7; 7][..]));
+    }
+
+    #[test]
+    fn the_native_order_is_that_of_this_machine() {
+        let mut bytes = Vec::new();
+        ByteOrder::NATIVE.put_u32(0x0102_0304, &mut bytes);
+        assert_eq!(bytes, 0x0102_0304_u32.to_ne_bytes());
+    }
+}

@@ -128,7 +128,8 @@ impl fmt::Display for ErrorKind {
             }
             Self::NameNotUtf8 => f.write_str("mapping record with a name that is not UTF-8"),
             Self::MisplacedTraceBegin => f.write_str("event record with the id of a file header"),
-            Self::Io(error) => error.fmt(f),
+            // The error itself is the source: a chain that is printed whole must not say it twice.
+            Self::Io(_) => f.write_str("the input cannot be read"),
         }
     }
 }

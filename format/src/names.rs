@@ -6,8 +6,8 @@ use crate::{EventId, MappingRecord};
 
 /// Which name an id means, at the current place in a file.
 ///
-/// Every pair of id and name gets a *slot*, a small number counted from 0 that stays its own for the whole file: what a caller
-/// knows about the event goes into a `Vec` under it.
+/// Every mapping that says something new gets a *slot*, a small number counted from 0 that stays its own for the whole file: what
+/// a caller knows about the event goes into a `Vec` under it.
 ///
 /// # Resources
 ///
@@ -105,5 +105,117 @@ impl Names {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(names: &mut Names, id: u64, name: &str) -> Mapped {
+        let id = EventId(id);
+        names.map(&MappingRecord { offset: 0, id, name })
+    }
+
+    #[test]
+    fn a_new_table_knows_nothing() {
+        let names = Names::default();
+        assert!(names.is_empty());
+        assert_eq!(names.len(), 0);
+        assert_eq!(names.slot(EventId(0)), None);
+        assert_eq!(names.slot(EventId(u64::MAX)), None);
+        assert_eq!(names.name(0), "");
+    }
+
+    #[test]
+    fn slots_are_counted_in_the_order_of_the_mappings() {
+        let mut names = Names::default();
+        assert_eq!(map(&mut names, 9, "nine"), Mapped::New(0));
+        assert_eq!(map(&mut names, 2, "two"), Mapped::New(1));
+        assert_eq!(names.slot(EventId(9)), Some(0));
+        assert_eq!(names.slot(EventId(2)), Some(1));
+        assert_eq!(names.slot(EventId(3)), None);
+        assert_eq!((names.name(0), names.name(1), names.name(2)), ("nine", "two", ""));
+        assert_eq!(names.len(), 2);
+        assert!(!names.is_empty());
+    }
+
+    #[test]
+    fn a_mapping_that_is_repeated_changes_nothing() {
+        let mut names = Names::default();
+        let _ = map(&mut names, 7, "a");
+        assert_eq!(map(&mut names, 7, "a"), Mapped::Again(0));
+        assert_eq!(names.len(), 1);
+    }
+
+    #[test]
+    fn an_id_that_gets_another_name_moves_and_its_old_slot_keeps_the_old_name() {
+        let mut names = Names::default();
+        let _ = map(&mut names, 7, "a");
+        assert_eq!(map(&mut names, 7, "b"), Mapped::Moved { before: 0, now: 1 });
+        assert_eq!(names.slot(EventId(7)), Some(1));
+        assert_eq!((names.name(0), names.name(1)), ("a", "b"));
+    }
+
+    #[test]
+    fn an_id_that_moves_back_gets_a_slot_of_its_own_again() {
+        let mut names = Names::default();
+        let _ = map(&mut names, 7, "a");
+        let _ = map(&mut names, 7, "b");
+        assert_eq!(map(&mut names, 7, "a"), Mapped::Moved { before: 1, now: 2 });
+        assert_eq!(names.name(2), "a");
+    }
+
+    #[test]
+    fn two_ids_with_one_name_have_a_slot_each() {
+        let mut names = Names::default();
+        assert_eq!(map(&mut names, 1, "user_do_sigreturn"), Mapped::New(0));
+        assert_eq!(map(&mut names, 2, "user_do_sigreturn"), Mapped::New(1));
+    }
+
+    #[test]
+    fn ids_of_any_size_are_kept_and_great_ones_take_no_more_room() {
+        let ids = [0, DENSE_IDS - 1, DENSE_IDS, DENSE_IDS + 1, u64::MAX >> 1, 1 << 63, u64::MAX];
+        let mut names = Names::default();
+        for (slot, id) in (0..).zip(ids) {
+            assert_eq!(map(&mut names, id, &format!("n{id}")), Mapped::New(slot));
+        }
+        for (slot, id) in (0..).zip(ids) {
+            assert_eq!(names.slot(EventId(id)), Some(slot));
+            assert_eq!(names.name(slot), format!("n{id}"));
+            assert_eq!(map(&mut names, id, &format!("n{id}")), Mapped::Again(slot));
+        }
+        assert_eq!(names.slot(EventId(DENSE_IDS + 2)), None);
+        assert_eq!(names.dense.len(), DENSE_IDS as usize);
+        assert_eq!(names.sparse.len(), 5);
+        assert_eq!(map(&mut names, u64::MAX, "other"), Mapped::Moved { before: 6, now: 7 });
+    }
+
+    #[test]
+    fn a_table_with_all_its_slots_is_full_but_still_knows_what_it_has() {
+        let mut names = Names::default();
+        for id in 0..Names::MAX_SLOTS as u64 {
+            assert_eq!(map(&mut names, id, "n"), Mapped::New(id as u32));
+        }
+        assert_eq!(names.len(), 65_536);
+        assert_eq!(map(&mut names, 1 << 40, "n"), Mapped::Full);
+        assert_eq!(map(&mut names, 3, "moved"), Mapped::Full);
+        assert_eq!(map(&mut names, 3, "n"), Mapped::Again(3));
+        assert_eq!(names.slot(EventId(1 << 40)), None);
+        assert_eq!(names.slot(EventId(3)), Some(3));
+        assert_eq!(names.len(), 65_536);
+    }
+
+    #[test]
+    fn a_table_is_full_when_its_names_have_sixteen_mebibytes() {
+        let mut names = Names::default();
+        let longest = "n".repeat(1024);
+        for id in 0..16 * 1024 - 1 {
+            assert_eq!(map(&mut names, id, &longest), Mapped::New(id as u32));
+        }
+        assert_eq!(map(&mut names, 1 << 40, &"n".repeat(1023)), Mapped::New(16_383));
+        assert_eq!(map(&mut names, 1 << 41, "no"), Mapped::Full);
+        assert_eq!(map(&mut names, 1 << 41, "n"), Mapped::New(16_384));
+        assert_eq!(map(&mut names, 1 << 42, "n"), Mapped::Full);
     }
 }

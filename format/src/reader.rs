@@ -10,7 +10,7 @@ use bytes::{Buf as _, BytesMut};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{HEADER_BYTES, Header};
-use crate::record::{self, MAX_RECORD_BYTES, NoRecord, Record};
+use crate::record::{Found, MAX_RECORD_BYTES, NoRecord, Record};
 
 /// Reads the records of a file that is in memory, or mapped into it.
 ///
@@ -77,10 +77,12 @@ impl<'a> SliceReader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        match record::parse(self.rest, self.offset, self.header.byte_order) {
-            Ok((record, size)) => {
-                self.rest = &self.rest[size..];
-                self.offset += size as u64;
+        let order = self.header.byte_order;
+        match Found::at_front_of(self.rest, order) {
+            Ok(found) => {
+                let record = found.record(self.rest, self.offset, order);
+                self.rest = &self.rest[found.size()..];
+                self.offset += found.size() as u64;
                 Ok(Some(record))
             }
             Err(no_record) => {
@@ -139,7 +141,7 @@ pub struct StreamReader<R> {
     at_end: bool,
 }
 
-/// How much a refill asks for, in bytes: what a pipe holds by default on Linux.
+/// How much room is made at a time for refills, in bytes: what a pipe holds by default on Linux.
 const CHUNK_BYTES: usize = 1 << 16;
 
 impl<R: Read> StreamReader<R> {
@@ -184,14 +186,10 @@ impl<R: Read> StreamReader<R> {
         let done = std::mem::take(&mut self.handed_out);
         self.buffer.advance(done);
         self.offset += done as u64;
-        // Parsed twice, here to see whether it is whole and below to hand it out: a borrow of the buffer cannot leave the loop
-        // that refills it.
-        loop {
-            match record::parse(&self.buffer, self.offset, self.header.byte_order) {
-                Ok((_, size)) => {
-                    self.handed_out = size;
-                    break;
-                }
+        let order = self.header.byte_order;
+        let found = loop {
+            match Found::at_front_of(&self.buffer, order) {
+                Ok(found) => break found,
                 Err(_) if self.at_end && self.buffer.is_empty() => return Ok(None),
                 Err(NoRecord::Incomplete) if !self.at_end => match refill(&mut self.source, &mut self.buffer) {
                     Ok(more) => self.at_end = !more,
@@ -199,11 +197,9 @@ impl<R: Read> StreamReader<R> {
                 },
                 Err(no_record) => return Err(self.stop(no_record)),
             }
-        }
-        match record::parse(&self.buffer, self.offset, self.header.byte_order) {
-            Ok((record, _)) => Ok(Some(record)),
-            Err(_) => Ok(None),
-        }
+        };
+        self.handed_out = found.size();
+        Ok(Some(found.record(&self.buffer, self.offset, order)))
     }
 
     #[cold]
@@ -219,7 +215,13 @@ impl<R: Read> StreamReader<R> {
 #[cold]
 fn refill(source: &mut impl Read, buffer: &mut BytesMut) -> io::Result<bool> {
     let held = buffer.len();
-    buffer.resize(held + CHUNK_BYTES, 0);
+    if buffer.capacity() == held && !buffer.try_reclaim(1) {
+        // Not left to `BytesMut`, which doubles what it has, past the bound that the reader promises.
+        let mut longer = BytesMut::with_capacity(held + CHUNK_BYTES);
+        longer.extend_from_slice(buffer);
+        *buffer = longer;
+    }
+    buffer.resize(buffer.capacity(), 0);
     let read = loop {
         match source.read(&mut buffer[held..]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -235,5 +237,71 @@ fn fault(offset: u64, no_record: NoRecord, left: usize) -> Error {
     match no_record {
         NoRecord::Incomplete => Error::new(offset, ErrorKind::TornTail(left as u64)),
         NoRecord::Damaged(kind) => Error::new(offset, kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ByteOrder, EventId, TraceWriter, Value};
+
+    /// Gives out short pieces of odd sizes and notes the most that it was asked for.
+    struct Pieces<'a> {
+        bytes: &'a [u8],
+        piece: usize,
+        most_asked: usize,
+    }
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.most_asked = self.most_asked.max(buffer.len());
+            self.piece = self.piece * 7 % 65_521;
+            let piece = self.piece.min(buffer.len());
+            self.bytes.read(&mut buffer[..piece])
+        }
+    }
+
+    /// The longest records are the worst that can come: nearly all of one is held when more is asked for. Seen from the
+    /// source, a reader never asks for more than the bound; seen from inside, it never has more allocated.
+    #[test]
+    fn the_buffer_stays_within_its_bound_whatever_the_records() {
+        const BOUND: usize = StreamReader::<&[u8]>::MAX_BUFFER_BYTES;
+
+        let string = vec![b'x'; MAX_RECORD_BYTES as usize - 24 - 4];
+        let mut file = TraceWriter::new(Vec::new(), ByteOrder::NATIVE).unwrap();
+        for turn in 0..24 {
+            file.event(EventId(1), turn, 1, &[Value::String(&string)]).unwrap();
+            let shorter = &string[..string.len() * turn as usize / 24];
+            file.event(EventId(2), turn, 1, &[Value::String(shorter)]).unwrap();
+            file.event(EventId(3), turn, 1, &[]).unwrap();
+        }
+        let file = file.into_inner();
+
+        for piece in [1, 40_000] {
+            let source = Pieces { bytes: &file, piece, most_asked: 0 };
+            let mut reader = StreamReader::new(source).unwrap();
+            let mut count = 0;
+            while reader.next_record().unwrap().is_some() {
+                count += 1;
+                assert!(
+                    reader.buffer.capacity() <= BOUND,
+                    "{} bytes allocated after record {count}",
+                    reader.buffer.capacity()
+                );
+            }
+            assert_eq!(count, 72);
+            assert!(reader.source.most_asked <= BOUND, "asked for {}", reader.source.most_asked);
+        }
+    }
+
+    #[test]
+    fn a_length_that_nothing_follows_allocates_no_more_than_one_refill() {
+        let mut file = TraceWriter::new(Vec::new(), ByteOrder::Little).unwrap().into_inner();
+        for word in [1, 0, 0, u64::from(MAX_RECORD_BYTES)] {
+            ByteOrder::Little.put_u64(word, &mut file);
+        }
+        let mut reader = StreamReader::new(&file[..]).unwrap();
+        assert!(reader.next_record().unwrap_err().is_torn_tail());
+        assert!(reader.buffer.capacity() <= CHUNK_BYTES);
     }
 }

@@ -149,6 +149,12 @@ impl<'a> Args<'a> {
         Some(bytes)
     }
 
+    /// Passes over as many words; `None`, and nothing taken, if there are not so many left.
+    #[inline]
+    pub fn skip_words(&mut self, count: usize) -> Option<()> {
+        self.cursor.take(count.checked_mul(8)?).map(|_| ())
+    }
+
     /// Returns the bytes not read yet.
     #[inline]
     #[must_use]
@@ -172,58 +178,136 @@ impl From<ErrorKind> for NoRecord {
     }
 }
 
-/// Reads the record at the front of `bytes`, which stand at `offset` in the file; returns it with its size in bytes.
-#[inline]
-pub(crate) fn parse(bytes: &[u8], offset: u64, order: ByteOrder) -> Result<(Record<'_>, usize), NoRecord> {
-    let mut cursor = Cursor::new(bytes, order);
-    let record = match cursor.u64().ok_or(NoRecord::Incomplete)? {
-        TYPE_EVENT => event(&mut cursor, offset, order)?,
-        TYPE_MAPPING => mapping(&mut cursor, offset)?,
-        word => return Err(unknown_type(bytes, word)),
-    };
-    Ok((record, bytes.len() - cursor.rest().len()))
+/// A whole record at the front of some bytes, found but not yet borrowed from them.
+///
+/// Readers that refill a buffer need the two steps: a borrow of the buffer cannot leave the loop that refills it.
+#[derive(Clone, Copy)]
+pub(crate) enum Found {
+    Event { id: EventId, timestamp_ns: u64, pid: u32, length: u32 },
+    Dropped { timestamp_ns: u64, pid: u32, count: u64 },
+    Mapping { id: EventId, name_length: u32 },
 }
 
-#[inline]
-fn event<'a>(cursor: &mut Cursor<'a>, offset: u64, order: ByteOrder) -> Result<Record<'a>, NoRecord> {
-    const MIN: u32 = RECORD_HEADER_BYTES;
+/// The type word, which an event record's length does not count.
+const TYPE_BYTES: usize = 8;
+/// Where an event record's payload begins.
+const PAYLOAD_AT: usize = TYPE_BYTES + RECORD_HEADER_BYTES as usize;
+/// Where a mapping record's name begins.
+const NAME_AT: usize = 20;
 
-    let id = EventId(cursor.u64().ok_or(NoRecord::Incomplete)?);
-    let timestamp_ns = cursor.u64().ok_or(NoRecord::Incomplete)?;
-    let length = cursor.u32().ok_or(NoRecord::Incomplete)?;
-    // Said before the rest is looked at: a wrong length is damage even where the file ends soon after it.
-    match length {
-        0..MIN => return Err(ErrorKind::RecordTooShort(length).into()),
-        MIN..=MAX_RECORD_BYTES => {}
-        _ => return Err(ErrorKind::RecordTooLong(length).into()),
-    }
-    let pid = cursor.u32().ok_or(NoRecord::Incomplete)?;
-    if id >= EventId::DROPPED {
-        if id == EventId::TRACE_BEGIN {
-            return Err(ErrorKind::MisplacedTraceBegin.into());
+impl Found {
+    /// Looks for a whole record at the front of `bytes`.
+    #[inline]
+    pub(crate) fn at_front_of(bytes: &[u8], order: ByteOrder) -> Result<Self, NoRecord> {
+        // Nearly all records, and all that matter for speed: an event that is whole and in order.
+        if let Some(header) = bytes.first_chunk::<PAYLOAD_AT>()
+            && let event @ Self::Event { length, .. } = Self::event(header, order)
+            && order.u64(chunk(header, 0)) == TYPE_EVENT
+            && (RECORD_HEADER_BYTES..=MAX_RECORD_BYTES).contains(&length)
+            && bytes.len() >= TYPE_BYTES + length as usize
+        {
+            return Ok(event);
         }
-        if length != MIN + 8 {
-            return Err(ErrorKind::DroppedLength(length).into());
-        }
-        let count = cursor.u64().ok_or(NoRecord::Incomplete)?;
-        return Ok(Record::Dropped(DroppedRecord { offset, timestamp_ns, pid, count }));
+        Self::other(bytes, order)
     }
-    let bytes = cursor.take((length - MIN) as usize).ok_or(NoRecord::Incomplete)?;
-    Ok(Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload: Payload::new(bytes, order) }))
+
+    /// Returns the size of the record, in bytes.
+    #[inline]
+    pub(crate) const fn size(self) -> usize {
+        match self {
+            Self::Event { length, .. } => TYPE_BYTES + length as usize,
+            Self::Dropped { .. } => PAYLOAD_AT + 8,
+            Self::Mapping { name_length, .. } => NAME_AT + name_length as usize,
+        }
+    }
+
+    /// Borrows the record from the same bytes, which stand at `offset` in the file.
+    #[inline]
+    pub(crate) fn record(self, bytes: &[u8], offset: u64, order: ByteOrder) -> Record<'_> {
+        match self {
+            Self::Event { id, timestamp_ns, pid, .. } => {
+                let payload = bytes.get(PAYLOAD_AT..self.size()).unwrap_or_default();
+                Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload: Payload::new(payload, order) })
+            }
+            Self::Dropped { timestamp_ns, pid, count } => {
+                Record::Dropped(DroppedRecord { offset, timestamp_ns, pid, count })
+            }
+            Self::Mapping { id, .. } => {
+                // UTF-8, as was seen to when it was found.
+                let name = bytes.get(NAME_AT..self.size()).unwrap_or_default();
+                Record::Mapping(MappingRecord { offset, id, name: str::from_utf8(name).unwrap_or_default() })
+            }
+        }
+    }
+
+    #[inline]
+    fn event(header: &[u8; PAYLOAD_AT], order: ByteOrder) -> Self {
+        let id = EventId(order.u64(chunk(header, 8)));
+        let timestamp_ns = order.u64(chunk(header, 16));
+        let (length, pid) = (order.u32(chunk(header, 24)), order.u32(chunk(header, 28)));
+        if id < EventId::DROPPED {
+            Self::Event { id, timestamp_ns, pid, length }
+        } else {
+            Self::Dropped { timestamp_ns, pid, count: 0 }
+        }
+    }
+
+    /// Everything but a whole event: field by field, since the bytes may end after any of them.
+    #[cold]
+    fn other(bytes: &[u8], order: ByteOrder) -> Result<Self, NoRecord> {
+        let mut cursor = Cursor::new(bytes, order);
+        match cursor.u64().ok_or(NoRecord::Incomplete)? {
+            TYPE_EVENT => Self::event_in_pieces(&mut cursor),
+            TYPE_MAPPING => Self::mapping(&mut cursor),
+            word => Err(unknown_type(bytes, word)),
+        }
+    }
+
+    fn event_in_pieces(cursor: &mut Cursor<'_>) -> Result<Self, NoRecord> {
+        const MIN: u32 = RECORD_HEADER_BYTES;
+
+        let id = EventId(cursor.u64().ok_or(NoRecord::Incomplete)?);
+        let timestamp_ns = cursor.u64().ok_or(NoRecord::Incomplete)?;
+        let length = cursor.u32().ok_or(NoRecord::Incomplete)?;
+        // Said before the rest is looked at: a wrong length is damage even where the file ends soon after it.
+        match length {
+            0..MIN => return Err(ErrorKind::RecordTooShort(length).into()),
+            MIN..=MAX_RECORD_BYTES => {}
+            _ => return Err(ErrorKind::RecordTooLong(length).into()),
+        }
+        let pid = cursor.u32().ok_or(NoRecord::Incomplete)?;
+        match id {
+            EventId::TRACE_BEGIN => Err(ErrorKind::MisplacedTraceBegin.into()),
+            EventId::DROPPED if length != MIN + 8 => Err(ErrorKind::DroppedLength(length).into()),
+            EventId::DROPPED => {
+                let count = cursor.u64().ok_or(NoRecord::Incomplete)?;
+                Ok(Self::Dropped { timestamp_ns, pid, count })
+            }
+            _ => {
+                cursor.take((length - MIN) as usize).ok_or(NoRecord::Incomplete)?;
+                Ok(Self::Event { id, timestamp_ns, pid, length })
+            }
+        }
+    }
+
+    fn mapping(cursor: &mut Cursor<'_>) -> Result<Self, NoRecord> {
+        let id = EventId(cursor.u64().ok_or(NoRecord::Incomplete)?);
+        let name_length = cursor.u32().ok_or(NoRecord::Incomplete)?;
+        match name_length {
+            0 => return Err(ErrorKind::EmptyName.into()),
+            1..=MAX_NAME_BYTES => {}
+            _ => return Err(ErrorKind::NameTooLong(name_length).into()),
+        }
+        let name = cursor.take(name_length as usize).ok_or(NoRecord::Incomplete)?;
+        str::from_utf8(name).map_err(|_| ErrorKind::NameNotUtf8)?;
+        Ok(Self::Mapping { id, name_length })
+    }
 }
 
-#[cold]
-fn mapping<'a>(cursor: &mut Cursor<'a>, offset: u64) -> Result<Record<'a>, NoRecord> {
-    let id = EventId(cursor.u64().ok_or(NoRecord::Incomplete)?);
-    let length = cursor.u32().ok_or(NoRecord::Incomplete)?;
-    match length {
-        0 => return Err(ErrorKind::EmptyName.into()),
-        1..=MAX_NAME_BYTES => {}
-        _ => return Err(ErrorKind::NameTooLong(length).into()),
-    }
-    let name = cursor.take(length as usize).ok_or(NoRecord::Incomplete)?;
-    let name = std::str::from_utf8(name).map_err(|_| ErrorKind::NameNotUtf8)?;
-    Ok(Record::Mapping(MappingRecord { offset, id, name }))
+/// The `N` bytes at `at`, which are within the header.
+#[inline]
+fn chunk<const N: usize>(header: &[u8; PAYLOAD_AT], at: usize) -> &[u8; N] {
+    header[at..].first_chunk().expect("a field of the record header")
 }
 
 /// A type word that is neither: the header of another file, or rubbish.

@@ -48,3 +48,61 @@ impl Value<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Width;
+
+    const WORDS: [u64; 6] = [0, 1, 2, 0xff, 1 << 63, u64::MAX];
+
+    #[test]
+    fn signed_words_are_negative_whatever_their_width() {
+        for width in [Width::W8, Width::W16, Width::W32, Width::W64, Width::Host] {
+            let ty = ArgType::Signed(width);
+            assert_eq!(Value::from_word(-5_i64 as u64, ty), Value::Signed(-5));
+            assert_eq!(Value::from_word(1 << 63, ty), Value::Signed(i64::MIN));
+        }
+    }
+
+    #[test]
+    fn unsigned_words_and_addresses_keep_all_their_bits() {
+        for word in WORDS {
+            assert_eq!(Value::from_word(word, ArgType::Unsigned(Width::W8)), Value::Unsigned(word));
+            assert_eq!(Value::from_word(word, ArgType::Pointer), Value::Pointer(word));
+        }
+    }
+
+    #[test]
+    fn a_plain_char_has_the_sign_that_its_host_gave_it() {
+        assert_eq!(Value::from_word(0xffff_ffff_ffff_ffed, ArgType::Char), Value::Signed(-19));
+        assert_eq!(Value::from_word(0xed, ArgType::Char), Value::Signed(237));
+    }
+
+    #[test]
+    fn only_zero_and_one_are_bools() {
+        assert_eq!(Value::from_word(0, ArgType::Bool), Value::Bool(false));
+        assert_eq!(Value::from_word(1, ArgType::Bool), Value::Bool(true));
+        for word in [2, 256, 1 << 63, u64::MAX] {
+            assert_eq!(Value::from_word(word, ArgType::Bool), Value::Unsigned(word));
+        }
+    }
+
+    #[test]
+    fn a_word_survives_being_read_as_any_type() {
+        let types = [
+            ArgType::Signed(Width::W8),
+            ArgType::Unsigned(Width::Host),
+            ArgType::Char,
+            ArgType::Bool,
+            ArgType::Pointer,
+            ArgType::String,
+        ];
+        for ty in types {
+            for word in WORDS {
+                assert_eq!(Value::from_word(word, ty).word(), Some(word), "{ty:?}");
+            }
+        }
+        assert_eq!(Value::String(b"12345678").word(), None);
+    }
+}

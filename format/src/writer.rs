@@ -147,7 +147,7 @@ impl From<io::Error> for WriteError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => error.fmt(f),
+            Self::Io(_) => f.write_str("the trace cannot be written"),
             Self::NameLength(bytes) => write!(f, "event name of {bytes} bytes, not 1 to {MAX_NAME_BYTES}"),
             Self::RecordLength(bytes) => {
                 write!(f, "arguments of {bytes} bytes do not fit a record of at most {MAX_RECORD_BYTES}")

@@ -7,7 +7,7 @@ use simpletrace_format::events::{EventDecl, EventSet};
 
 use super::Outcome;
 use super::args::{Colour, DecodeArgs, Format};
-use crate::filter::Globs;
+use crate::filter::{DROPPED, Globs};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         );
     }
     let declared = load_events(files.events)?;
-    let only = only_event(&selection.globs, &declared);
+    let only = only_event(&selection.globs, &declared.events);
     let mut render: Box<dyn Render> = match args.format {
         Format::Text => Box::new(Text::new(args.output.is_none() && Colour::on_stdout())),
         Format::Compat => Box::new(Compat::default()),
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     trace.for_each(|item| {
         match item {
             Item::Event(event) => render.event(&event, &mut output.block),
-            Item::Dropped(record) => render.dropped(&record, &mut output.block),
+            Item::Gap(gap) => render.gap(&gap, &mut output.block),
         }
         output.write_if_full()?;
         Ok(ControlFlow::Continue(()))
@@ -57,5 +57,5 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
 
 /// The event that can have columns of its own: asked for by its plain name, alone, and declared.
 fn only_event(globs: &Globs, declared: &EventSet) -> Option<EventDecl> {
-    globs.only_name().and_then(|name| declared.get(name)).cloned()
+    globs.only_name().filter(|name| *name != DROPPED).and_then(|name| declared.get(name)).cloned()
 }

@@ -9,12 +9,12 @@ use simpletrace_format::events::{ArgDecl, EventDecl, EventSet, Mode};
 use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
-use crate::input::{Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
+use crate::input::{Declared, Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Item, Misfit, Misfits, Trace};
+use crate::trace::{Item, Misfits, Trace};
 
 pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let globs = Globs::parse(&args.patterns)?;
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     if traces.len() == args.files.len() {
         bail!("no trace-events file among the files given");
     }
-    if !traces.is_empty() && (args.format == ReportFormat::Json || args.search.is_some()) {
-        bail!("-F json and --search are for listing declarations, without a trace");
+    if !traces.is_empty() && args.search.is_some() {
+        bail!("--search is for listing declarations, without a trace");
     }
     for pair in set.duplicates().filter(|pair| !pair.same_layout) {
         say::warning(&format!(
@@ -52,22 +52,31 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
             pair.later.line
         ));
     }
-    let faults = if faulty { Outcome::Faulty } else { Outcome::Good };
     if traces.is_empty() {
         list(&set, args, &globs)?;
-        return Ok(faults);
+        return Ok(if faulty { Outcome::Faulty } else { Outcome::Good });
     }
     let bar = Bar::watch(traces.iter().map(Input::progress).collect());
-    let mut trace = Trace::new(traces, set, Selection { globs, ..Selection::default() });
+    let declared = Declared { events: set, faulty };
+    let mut trace = Trace::new(traces, declared, Selection { globs, ..Selection::default() });
     let mut counts = PerKindCounts::default();
     trace.for_each(|item| {
         counts.count(&item);
         Ok(ControlFlow::Continue(()))
     })?;
     drop(bar);
-    report_fit(&trace, &counts)?;
+    let report = FitReport::new(&trace, &counts);
+    let mut output = Output::create(None, [])?;
+    match args.format {
+        ReportFormat::Text => report.print(&mut output)?,
+        ReportFormat::Json => {
+            output.block.put(serde_json::to_string_pretty(&report)?);
+            output.block.byte(b'\n');
+        }
+    }
+    output.finish()?;
     trace.say_findings();
-    Ok(faults.max(trace.outcome(false)))
+    Ok(trace.outcome(false))
 }
 
 /// Prints the declarations that match.
@@ -99,43 +108,96 @@ fn list(set: &EventSet, args: &EventsArgs, globs: &Globs) -> Result<()> {
     Ok(())
 }
 
-/// Prints what does not fit between the declarations and the records of a trace.
-fn report_fit(trace: &Trace, counts: &PerKindCounts) -> Result<()> {
-    let mut output = Output::create(None, [])?;
-    let mut fits = 0;
-    let mut never_recorded = 0;
-    for kind in trace.kinds.iter().filter(|kind| kind.selected) {
-        let records = counts.of(kind.index);
-        let Misfits { longer, shorter, undeclared } = &kind.misfits;
-        let name = printable(&kind.name);
-        let mut say = |text: String| output.block.put(text);
-        if !kind.mapped {
-            say(format!("unmapped    {name}: {records} records, no mapping record names it\n"));
-        } else if undeclared.records > 0 {
-            say(format!("undeclared  {name}: {records} records, the first at {}\n", undeclared.first));
-        } else if kind.decl.is_none() {
-            never_recorded += 1;
-        } else if shorter.records + longer.records > 0 {
-            for (Misfit { records: wrong, first }, how) in [(shorter, "shorter"), (longer, "longer")] {
-                if *wrong > 0 {
-                    say(format!(
-                        "misfit      {name}: {wrong} of {records} records are {how} than declared, the first at {first}\n"
-                    ));
+/// What does not fit between the declarations and a trace; docs/EXPORTS.md says what each field means.
+#[derive(Serialize)]
+struct FitReport {
+    schema: &'static str,
+    /// Events that have records as declared.
+    as_declared: u64,
+    /// Mapped names that are not declared, and have no records.
+    undeclared_without_records: u64,
+    faults: Vec<Unfit>,
+}
+
+/// An event whose records and declaration do not agree.
+#[derive(Serialize)]
+struct Unfit {
+    event: String,
+    fault: Fault,
+    /// How many records the event has.
+    records: u64,
+    /// How many of them do not fit.
+    faulty_records: u64,
+    /// The place of the first that does not, where that was noted.
+    first: Option<String>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Fault {
+    /// No mapping record names the id.
+    Unmapped,
+    /// The name is not declared.
+    Undeclared,
+    /// Records are shorter than declared.
+    Shorter,
+    /// Records are longer than declared.
+    Longer,
+    /// The declaration says `disable`, so that there should be no records.
+    Disabled,
+}
+
+impl FitReport {
+    fn new(trace: &Trace, counts: &PerKindCounts) -> Self {
+        let (mut as_declared, mut undeclared_without_records) = (0, 0);
+        let mut faults = Vec::new();
+        for kind in trace.kinds.iter().filter(|kind| kind.selected) {
+            let records = counts.of(kind.index);
+            let mut add = |fault, faulty_records, first: Option<&String>| {
+                faults.push(Unfit { event: kind.name.clone(), fault, records, faulty_records, first: first.cloned() });
+            };
+            let Misfits { longer, shorter, .. } = &kind.misfits;
+            match &kind.decl {
+                _ if !kind.mapped => add(Fault::Unmapped, records, None),
+                None if records == 0 => undeclared_without_records += 1,
+                None => add(Fault::Undeclared, records, Some(&kind.misfits.undeclared.first)),
+                Some(decl) => {
+                    for (misfit, fault) in [(shorter, Fault::Shorter), (longer, Fault::Longer)] {
+                        if misfit.records > 0 {
+                            add(fault, misfit.records, Some(&misfit.first));
+                        }
+                    }
+                    if decl.properties.disabled && records > 0 {
+                        add(Fault::Disabled, records, None);
+                    }
+                    as_declared += u64::from(records > shorter.records + longer.records);
                 }
             }
-        } else if records > 0 {
-            fits += 1;
         }
-        if records > 0 && kind.decl.as_ref().is_some_and(|decl| decl.properties.disabled) {
-            say(format!("disabled    {name}: {records} records of an event that the build should not have\n"));
+        Self { schema: "simpletrace-rs.fit/1", as_declared, undeclared_without_records, faults }
+    }
+
+    fn print(&self, output: &mut Output) -> Result<()> {
+        for Unfit { event, fault, records, faulty_records, first } in &self.faults {
+            let what = match fault {
+                Fault::Unmapped => "no mapping record names it",
+                Fault::Undeclared => "not declared",
+                Fault::Shorter => "shorter than declared",
+                Fault::Longer => "longer than declared",
+                Fault::Disabled => "declared `disable`, so not to be expected",
+            };
+            let first = first.as_ref().map_or(String::new(), |first| format!(", the first at {first}"));
+            let event = printable(event);
+            output.block.put(format!("{event}: {faulty_records} of {records} records: {what}{first}\n"));
+            output.write_if_full()?;
         }
-        output.write_if_full()?;
+        if self.undeclared_without_records > 0 {
+            let names = self.undeclared_without_records;
+            output.block.put(format!("mapped names that are not declared, and have no records: {names}\n"));
+        }
+        output.block.put(format!("events with records as declared: {}\n", self.as_declared));
+        Ok(())
     }
-    if never_recorded > 0 {
-        output.block.put(format!("undeclared  {never_recorded} more mapped names, which have no records\n"));
-    }
-    output.block.put(format!("{fits} events are recorded as declared\n"));
-    output.finish()
 }
 
 /// How many records each kind has.

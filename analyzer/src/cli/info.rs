@@ -60,11 +60,17 @@ struct Tally {
     gaps_beyond: u64,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct KindTally {
     records: u64,
     first_ns: u64,
     last_ns: u64,
+}
+
+impl Default for KindTally {
+    fn default() -> Self {
+        Self { records: 0, first_ns: u64::MAX, last_ns: 0 }
+    }
 }
 
 /// Records that are earlier than the one before them.
@@ -110,7 +116,7 @@ impl Tally {
     fn count(&mut self, item: &Item<'_>) {
         let (timestamp_ns, pid) = match item {
             Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
-            Item::Dropped(record) => (record.timestamp_ns, record.pid),
+            Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
         };
         let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
         self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
@@ -129,13 +135,11 @@ impl Tally {
                     self.kinds.resize(index + 1, KindTally::default());
                 }
                 let kind = &mut self.kinds[index];
-                if kind.records == 0 {
-                    kind.first_ns = timestamp_ns;
-                }
                 kind.records += 1;
-                kind.last_ns = timestamp_ns;
+                kind.first_ns = kind.first_ns.min(timestamp_ns);
+                kind.last_ns = kind.last_ns.max(timestamp_ns);
             }
-            Item::Dropped(record) => self.gap(record.timestamp_ns, record.count),
+            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.count),
         }
     }
 
@@ -335,7 +339,8 @@ impl Report {
         }
         if let Some(rest @ [_, ..]) = self.events.get(shown..) {
             let records: u64 = rest.iter().map(|event| event.records).sum();
-            output.block.put(format!("{records:>12}               in {} more events, --all lists them\n", rest.len()));
+            let more = if rest.len() == 1 { "1 more event" } else { &format!("{} more events", rest.len()) };
+            output.block.put(format!("{records:>12}               of {more}, --all lists them\n"));
         }
         Ok(())
     }

@@ -61,25 +61,33 @@ pub(crate) fn allow_stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>)
     Ok(())
 }
 
+/// The declarations of a command's trace-events files.
+pub(crate) struct Declared {
+    pub(crate) events: EventSet,
+    /// Whether some could not be understood: their events are as if not declared.
+    pub(crate) faulty: bool,
+}
+
 /// Reads and parses trace-events files; says on stderr what is wrong with them.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is none at all; declarations that cannot be understood.
-pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventSet> {
-    let mut set = EventSet::new();
-    let mut errors = 0;
+/// A file that cannot be read, or that has more faults than declarations and so is none of its kind.
+pub(crate) fn load_events(inputs: Vec<Input>) -> Result<Declared> {
+    let mut events = EventSet::new();
+    let mut faulty = false;
     for input in inputs {
         let name = input.name.clone();
         let source = read_events(input)?;
-        let diagnostics = set.add(&name, &source, Mode::Lenient);
-        errors += diagnostics.errors();
+        let before = events.len();
+        let diagnostics = events.add(&name, &source, Mode::Lenient);
         say_diagnostics(&diagnostics, &name, &source, Some(Severity::Error));
+        if diagnostics.errors() > events.len() - before {
+            bail!("{name} is no trace-events file: {} of its lines are faulty", diagnostics.errors());
+        }
+        faulty |= diagnostics.errors() > 0;
     }
-    if errors > 0 {
-        bail!("{errors} faulty declaration(s); `simpletrace-rs events FILE` checks a file");
-    }
-    Ok(set)
+    Ok(Declared { events, faulty })
 }
 
 /// Shows faults in a trace-events file, the first few of one severity or those of both.

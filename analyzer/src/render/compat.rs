@@ -2,12 +2,12 @@
 //!
 //! `NAME DELTA pid=PID ARG=0x... ARG=b'...'`: the delta is to the record before it in the file, in microseconds.
 
+use simpletrace_format::Payload;
 use simpletrace_format::events::ArgType;
-use simpletrace_format::{DroppedRecord, Payload};
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Kind};
+use crate::trace::{Event, Gap, Kind};
 
 #[derive(Debug, Default)]
 pub(crate) struct Compat {
@@ -72,7 +72,8 @@ impl Render for Compat {
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         block.put("Dropped_Event ");
         self.before.put(record.timestamp_ns, record.pid, block);
         block.put("num_events_dropped=0x");

@@ -1,13 +1,13 @@
 //! CSV as in RFC 4180, but with line feeds: a column for each argument if one event is asked for by name, else the arguments
 //! as a JSON object in one cell. The schema is in docs/EXPORTS.md.
 
+use simpletrace_format::Value;
 use simpletrace_format::events::EventDecl;
-use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
 use super::json::{Args, unique_names};
 use super::{PerKind, Render};
-use crate::trace::{Event, Kind};
+use crate::trace::{Event, Gap, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Csv {
@@ -74,16 +74,13 @@ impl Render for Csv {
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         Self::time_and_pid(record.timestamp_ns, record.pid, block);
-        block.put(",dropped");
-        match &self.only {
-            // Only asked for by its name is a gap here, and then it is `only`.
-            Some(_) => block.byte(b','),
-            None => block.put(",\"{\"\"count\"\":"),
-        }
+        // Never in the wide form, whose only event has another name.
+        block.put(",dropped,\"{\"\"count\"\":");
         block.decimal(record.count);
-        block.put(if self.only.is_some() { "\n" } else { "}\"\n" });
+        block.put("}\"\n");
     }
 }
 

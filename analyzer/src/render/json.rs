@@ -1,11 +1,11 @@
 //! JSON: one object a line (`ndjson`), or one document (`json`). The schema is in docs/EXPORTS.md.
 
+use simpletrace_format::Value;
 use simpletrace_format::events::{ArgDecl, ArgType};
-use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render};
-use crate::trace::{Event, Fit, Kind};
+use crate::trace::{Event, Fit, Gap, Kind};
 
 /// The version of the schema of both forms.
 pub(crate) const SCHEMA: &str = "simpletrace-rs.decode/1";
@@ -73,7 +73,8 @@ impl Render for Json {
         self.end(block);
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         self.time_and_pid(record.timestamp_ns, record.pid, block);
         block.put(",\"event\":\"dropped\",\"args\":{\"count\":");
         block.decimal(record.count);
@@ -142,7 +143,7 @@ impl Args {
     }
 }
 
-/// The names of the arguments; one that is taken, or occurs twice, which tracetool lets pass, is told apart by its place.
+/// The names of arguments; one that occurs twice, which tracetool lets pass, or is `taken`, is told apart by its place.
 pub(crate) fn unique_names(args: &[ArgDecl], taken: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (index, arg) in args.iter().enumerate() {

@@ -2,12 +2,12 @@
 //!
 //! `NAME FORMATTED`, the format being the declared one.
 
+use simpletrace_format::Value;
 use simpletrace_format::events::Format;
-use simpletrace_format::{DroppedRecord, Value};
 
 use super::block::Block;
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Fit, Kind};
+use crate::trace::{Event, Fit, Gap, Kind};
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {
@@ -44,14 +44,15 @@ impl Render for Log {
                     if index > 0 {
                         block.byte(b' ');
                     }
-                    super::text::put_value(value, block);
+                    super::text::put_value(value, false, block);
                 }
             }
         }
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         block.put("dropped ");
         block.decimal(record.count);
         block.put(" events\n");

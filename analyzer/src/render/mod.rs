@@ -8,9 +8,7 @@ mod log;
 mod table;
 mod text;
 
-use simpletrace_format::DroppedRecord;
-
-use crate::trace::{Event, Kind};
+use crate::trace::{Event, Gap, Kind};
 
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
@@ -27,7 +25,7 @@ pub(crate) trait Render {
     /// Writes one event.
     fn event(&mut self, event: &Event<'_>, block: &mut Block);
     /// Writes one gap.
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block);
+    fn gap(&mut self, gap: &Gap, block: &mut Block);
     /// Writes what stands behind the last event.
     fn finish(&mut self, _block: &mut Block) {}
 }

@@ -2,13 +2,12 @@
 //!
 //! If one event is asked for by name, its arguments are columns; else they share one.
 
-use simpletrace_format::DroppedRecord;
 use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
-use super::text::put_value;
-use super::{Render, printable};
-use crate::trace::{Event, Fit};
+use super::text::{hex_args, put_value};
+use super::{PerKind, Render, printable};
+use crate::trace::{Event, Fit, Gap};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
 const SAMPLE_ROWS: usize = 2000;
@@ -20,7 +19,10 @@ pub(crate) struct Table {
     /// Rows kept until the widths are known; then none.
     sample: Vec<Vec<String>>,
     widths_known: bool,
-    first_ns: Option<u64>,
+    /// Which arguments are shown in hexadecimal.
+    hex: PerKind<Vec<bool>>,
+    /// Where a value is written, kept for its capacity.
+    cell: Block,
 }
 
 #[derive(Debug)]
@@ -44,14 +46,20 @@ impl Table {
             }
             None => columns.push(Column::new("args", false)),
         }
-        Self { only, columns, sample: Vec::new(), widths_known: false, first_ns: None }
+        Self { only, columns, sample: Vec::new(), widths_known: false, hex: PerKind::default(), cell: Block::default() }
     }
 
-    fn row(&mut self, timestamp_ns: u64, pid: u32, event: &str, args: Vec<String>, block: &mut Block) {
-        let first_ns = *self.first_ns.get_or_insert(timestamp_ns);
+    fn row(
+        &mut self,
+        (timestamp_ns, start_ns): (u64, u64),
+        pid: u32,
+        event: &str,
+        args: Vec<String>,
+        block: &mut Block,
+    ) {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        let sign = if timestamp_ns < first_ns { "-" } else { "" };
-        let since_start = format!("{sign}{}", seconds(timestamp_ns.abs_diff(first_ns)));
+        let sign = if timestamp_ns < start_ns { "-" } else { "" };
+        let since_start = format!("{sign}{}", seconds(timestamp_ns.abs_diff(start_ns)));
         let mut row = vec![seconds(timestamp_ns), since_start, pid.to_string(), event.to_owned()];
         row.extend(args);
         if self.widths_known {
@@ -97,10 +105,11 @@ impl Table {
 impl Render for Table {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
         let mut args = event.record.payload.args();
-        let values = event.kind.args().iter().map_while(|arg| {
-            let mut text = Block::default();
-            put_value(args.next(arg.ty)?, &mut text);
-            Some(String::from_utf8_lossy(text.as_bytes()).into_owned())
+        let hex = self.hex.get(event.kind, |kind| hex_args(kind).take(kind.args().len()).collect());
+        let values = event.kind.args().iter().zip(hex).map_while(|(arg, &mut is_hex)| {
+            self.cell.clear();
+            put_value(args.next(arg.ty)?, is_hex, &mut self.cell);
+            Some(String::from_utf8_lossy(self.cell.as_bytes()).into_owned())
         });
         let mut cells: Vec<String> = values.collect();
         if self.only.is_none() {
@@ -116,12 +125,19 @@ impl Render for Table {
             let hex: String = args.rest().iter().map(|byte| format!("{byte:02x}")).collect();
             cells.push(format!("left_over={hex}"));
         }
-        self.row(event.record.timestamp_ns, event.record.pid, &printable(&event.kind.name), cells, block);
+        self.row(
+            (event.record.timestamp_ns, event.start_ns),
+            event.record.pid,
+            &printable(&event.kind.name),
+            cells,
+            block,
+        );
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
         let count = vec![format!("count={}", record.count)];
-        self.row(record.timestamp_ns, record.pid, "dropped", count, block);
+        self.row((record.timestamp_ns, gap.start_ns), record.pid, "dropped", count, block);
     }
 
     fn finish(&mut self, block: &mut Block) {

@@ -1,26 +1,34 @@
 //! The default for people: both times, typed values.
 //!
-//! `[CLOCK +SINCE_START] PID EVENT ARG=VALUE ...`, times in seconds to the nanosecond.
+//! `[CLOCK +SINCE_START] PID EVENT ARG=VALUE ...`, times in seconds to the nanosecond. Numbers that the declared format prints in
+//! hexadecimal are shown so here.
 
 use anstyle::{AnsiColor, Style};
-use simpletrace_format::events::ArgDecl;
-use simpletrace_format::{DroppedRecord, Value};
+use simpletrace_format::Value;
+use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Fit, Kind};
+use crate::trace::{Event, Fit, Gap, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Text {
     lines: PerKind<Line>,
-    first_ns: Option<u64>,
     colours: Colours,
 }
 
 #[derive(Debug)]
 struct Line {
     name: Literal,
-    args: Vec<(Literal, ArgDecl)>,
+    args: Vec<Arg>,
+}
+
+#[derive(Debug)]
+struct Arg {
+    /// ` NAME=`
+    before: Literal,
+    ty: ArgType,
+    is_hex: bool,
 }
 
 /// What stands before and behind the parts of a line: nothing, if there is no colour.
@@ -46,17 +54,16 @@ impl Colours {
 
 impl Text {
     pub(crate) fn new(colour: bool) -> Self {
-        Self { lines: PerKind::default(), first_ns: None, colours: Colours::new(colour) }
+        Self { lines: PerKind::default(), colours: Colours::new(colour) }
     }
 
-    fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
-        let first_ns = *self.first_ns.get_or_insert(timestamp_ns);
+    fn time_and_pid(&self, timestamp_ns: u64, start_ns: u64, pid: u32, block: &mut Block) {
         let (on, off) = &self.colours.time;
         block.put(on);
         block.byte(b'[');
         block.seconds(timestamp_ns);
-        block.put(if timestamp_ns < first_ns { " -" } else { " +" });
-        block.seconds(timestamp_ns.abs_diff(first_ns));
+        block.put(if timestamp_ns < start_ns { " -" } else { " +" });
+        block.seconds(timestamp_ns.abs_diff(start_ns));
         block.byte(b']');
         block.put(off);
         block.byte(b' ');
@@ -66,15 +73,15 @@ impl Text {
 
 impl Render for Text {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
-        self.time_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        self.time_and_pid(event.record.timestamp_ns, event.start_ns, event.record.pid, block);
         let (on, off) = &self.colours.event;
         let line = self.lines.get(event.kind, |kind| Line::new(kind, on, off));
         block.literal(&line.name);
         let mut args = event.record.payload.args();
-        for (before, decl) in &line.args {
-            let Some(value) = args.next(decl.ty) else { break };
-            block.literal(before);
-            put_value(value, block);
+        for arg in &line.args {
+            let Some(value) = args.next(arg.ty) else { break };
+            block.literal(&arg.before);
+            put_value(value, arg.is_hex, block);
         }
         match event.fit {
             Fit::Exact => {}
@@ -94,8 +101,9 @@ impl Render for Text {
         block.byte(b'\n');
     }
 
-    fn dropped(&mut self, record: &DroppedRecord, block: &mut Block) {
-        self.time_and_pid(record.timestamp_ns, record.pid, block);
+    fn gap(&mut self, gap: &Gap, block: &mut Block) {
+        let record = &gap.record;
+        self.time_and_pid(record.timestamp_ns, gap.start_ns, record.pid, block);
         let (on, off) = &self.colours.gap;
         block.byte(b' ');
         block.put(on);
@@ -111,14 +119,31 @@ impl Line {
     fn new(kind: &Kind, on: &str, off: &str) -> Self {
         Self {
             name: Literal::new(format!(" {on}{}{off}", printable(&kind.name))),
-            args: kind.args().iter().map(|arg| (Literal::new(format!(" {}=", arg.name)), arg.clone())).collect(),
+            args: kind.args().iter().zip(hex_args(kind)).map(|(arg, is_hex)| Arg::new(arg, is_hex)).collect(),
         }
     }
 }
 
-/// Writes a value as text, in the way of its type.
-pub(crate) fn put_value(value: Value<'_>, block: &mut Block) {
+impl Arg {
+    fn new(arg: &ArgDecl, is_hex: bool) -> Self {
+        Self { before: Literal::new(format!(" {}=", arg.name)), ty: arg.ty, is_hex }
+    }
+}
+
+/// Tells for each argument, and for ever after, whether the declared format prints it in hexadecimal.
+pub(crate) fn hex_args(kind: &Kind) -> impl Iterator<Item = bool> {
+    let format = kind.decl.as_ref().and_then(|decl| decl.format.as_ref()?.compile().ok());
+    let conversions = format.map_or(Vec::new(), |format| format.conversions().to_vec());
+    conversions.into_iter().map(|conversion| conversion.is_hex).chain(std::iter::repeat(false))
+}
+
+/// Writes a value as text, in the way of its type; `is_hex` if its author wants to see it in hexadecimal.
+pub(crate) fn put_value(value: Value<'_>, is_hex: bool, block: &mut Block) {
     match value {
+        Value::Signed(0..) | Value::Unsigned(_) if is_hex => {
+            block.put("0x");
+            block.hex(value.word().unwrap_or_default());
+        }
         Value::Signed(value) => block.decimal(value),
         Value::Unsigned(word) => block.decimal(word),
         Value::Bool(value) => block.put(if value { "true" } else { "false" }),

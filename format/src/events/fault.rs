@@ -34,8 +34,12 @@ impl Line<'_> {
         self.start + span.start..self.start + span.end
     }
 
+    /// A part of the line, with U+FFFD for what is not UTF-8.
     pub(super) fn owned(&self, span: Range<usize>) -> String {
-        String::from_utf8_lossy(&self.raw[span]).into_owned()
+        match &self.text {
+            Cow::Borrowed(text) => text[span].to_owned(),
+            Cow::Owned(_) => String::from_utf8_lossy(&self.raw[span]).into_owned(),
+        }
     }
 }
 

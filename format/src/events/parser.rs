@@ -46,7 +46,7 @@ pub struct Parsed {
 /// Parses the text of a trace-events file.
 ///
 /// Any bytes may be given: nothing panics. Bytes that are not UTF-8 become U+FFFD in names and formats. Lines end as in
-/// Python's text mode: `\n`, `\r\n` or a lone `\r`. Time is linear in the text. Memory is about 6 times the text for real
+/// Python's text mode: `\n`, `\r\n` or a lone `\r`. Time is linear in the text. Memory is about 5 times the text for real
 /// files and at most 150 times (a list of nothing but commas and `*`, in [`Mode::Lenient`]).
 ///
 /// # Examples
@@ -273,11 +273,14 @@ impl Parser {
     /// Judges a type that is not on tracetool's list: an old one passes, unless it looks like a slip.
     fn foreign_type(&mut self, line: &Line<'_>, spelling: &str, span: Range<usize>) -> Result<(), Fault> {
         let word = refused_word(spelling).unwrap_or_default();
+        if spelling.contains('"') {
+            return Err(missing_close(&line.text, span.start));
+        }
         let meant = nearest(&word, ALLOWED_TYPES);
         if self.mode == Mode::Strict {
             let help = match meant {
+                _ if word.contains(is_blank) => "part the words of a type by single blanks, not by tabs".to_owned(),
                 Some(meant) => did_you_mean(meant),
-                None if word.contains(is_blank) => "part the words of a type by single blanks, not by tabs".to_owned(),
                 None if spelling.contains('*') => "declare it as 'void *'".to_owned(),
                 None => "use a standard C type or one of fixed size such as 'uint64_t'".to_owned(),
             };

@@ -97,9 +97,12 @@ pub enum Expected {
 
 /// A conversion of a format, or the `*` in one: each takes one argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conversion {
     /// What the argument should be.
     pub expected: Expected,
+    /// Whether it prints a number in hexadecimal: `%x`, `%X`, `%p`. So the author wants to see it.
+    pub is_hex: bool,
     /// Where it stands, in bytes of the text given to [`Format::compile`], macros included.
     pub span: Range<usize>,
 }
@@ -175,7 +178,9 @@ impl Format {
             }
             if let Some(spec) = spec.filter(|spec| spec.conversion != b'm') {
                 let span = expanded.source_span(position..end);
-                format.conversions.extend(spec.expected().map(|expected| Conversion { expected, span: span.clone() }));
+                let is_hex = matches!(spec.conversion, b'x' | b'X' | b'p');
+                let conversions = spec.expected().map(|expected| Conversion { expected, is_hex, span: span.clone() });
+                format.conversions.extend(conversions);
                 format.parts.push(Part::Spec(spec));
             }
             position = end;

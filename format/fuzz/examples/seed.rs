@@ -1,0 +1,127 @@
+//! Writes the committed corpus anew, into `corpus/`: `cargo run --no-default-features --example seed`.
+//!
+//! Every file comes from the byte builder of the format's own tests, or from a counter; none from a real trace.
+
+use std::fs;
+use std::path::Path;
+
+#[allow(dead_code)]
+#[path = "../../tests/support/bytes.rs"]
+mod bytes;
+
+use bytes::Bytes;
+
+fn main() -> std::io::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let targets =
+        [("printf", printf()), ("reader", reader()), ("roundtrip", roundtrip()), ("trace_events", trace_events())];
+    for (target, files) in targets {
+        let folder = corpus.join(target);
+        fs::create_dir_all(&folder)?;
+        for (name, bytes) in files {
+            fs::write(folder.join(name), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Files that are right, and files with one fault each, in both byte orders.
+fn reader() -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![("empty".to_owned(), Vec::new()), ("zeros".to_owned(), vec![0; 64])];
+    for (order, bytes) in [("little", Bytes::little()), ("big", Bytes::big())] {
+        let header = || bytes.clone().header();
+        let mapped = || header().mapping(0, "a_read");
+        let cases = [
+            ("header", header()),
+            ("header-cut", bytes.clone().u64(u64::MAX).u64(0xf2b1_77cb_0aa4_29b4)),
+            ("version-3", bytes.clone().header_of_version(3)),
+            ("mapping", mapped()),
+            ("event", mapped().event(0, 1_000, 42, |args| args.u64(7).string(b"disk0").u64(1))),
+            ("noarg", mapped().event(0, 1_000, 42, |args| args)),
+            ("dropped", mapped().dropped(2_000, 42, 3)),
+            ("late", mapped().event(0, 1, 1, |args| args).mapping(1, "b").event(1, 2, 1, |args| args.u64(2))),
+            ("reserved", mapped().event(1 << 63, 1, 1, |args| args.string(b""))),
+            ("torn", mapped().event_of_length(0, 1, 48, 1).zeros(9)),
+            ("torn-name", header().u64(0).u64(1).u32(9).bytes(b"virt")),
+            ("type-7", mapped().u64(7)),
+            ("second", mapped().header().mapping(0, "b")),
+            ("short", mapped().event_of_length(0, 1, 23, 1)),
+            ("long", mapped().event_of_length(0, 1, 1 << 31, 1)),
+            ("dropped-length", mapped().event_of_length(u64::MAX - 1, 1, 40, 1).zeros(16)),
+            ("trace-begin", mapped().event_of_length(u64::MAX, 1, 24, 1)),
+            ("zeros", mapped().zeros(40)),
+            ("name-long", header().u64(0).u64(1).u32(1025)),
+            ("name-bytes", header().u64(0).u64(1).string(b"\xc3\x28")),
+        ];
+        files.extend(cases.map(|(name, file)| (format!("{name}-{order}"), file.build())));
+    }
+    files
+}
+
+/// Any bytes stand for a list of calls; these are of different lengths, and some calls among them are refused.
+fn roundtrip() -> Vec<(String, Vec<u8>)> {
+    let mut state = 1_u32;
+    let mut byte = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..16).map(|index| (format!("calls-{index:02}"), (0..16 + index * 14).map(|_| byte()).collect())).collect()
+}
+
+/// A format, a zero byte, and bytes for the arguments.
+fn printf() -> Vec<(String, Vec<u8>)> {
+    let formats = [
+        r#""plain""#,
+        r#""%d %u %x %p %s""#,
+        r#""a=0x%" PRIx64 " b=%" PRIu64 "u""#,
+        r#""%-10s|%+5d|%#o|%08lx|%.3s""#,
+        r#""%*d %.*s %-*.*lld""#,
+        r#""%c%% %hhd %hu %zu %td %ji""#,
+        r#""tab\t quote\" \x41 \101 \\""#,
+        r#""%5000d %.5000d""#,
+        r#""%m %f %g %C""#,
+        r#""%n""#,
+        r#""%1$d""#,
+        r#""%""#,
+        r#""open"#,
+        r#"PRIodd "x""#,
+        r#""%" HWADDR_PRIx "" TARGET_FMT_plx"#,
+    ];
+    let args = (0_u8..96).map(|byte| byte.wrapping_mul(37)).collect::<Vec<_>>();
+    (0..)
+        .zip(formats)
+        .map(|(index, format)| {
+            let bytes = [format.as_bytes(), &[0], &args[index..]].concat();
+            (format!("format-{index:02}"), bytes)
+        })
+        .collect()
+}
+
+/// Lines that are right, and lines with one fault each.
+fn trace_events() -> Vec<(String, Vec<u8>)> {
+    let texts: [&[u8]; 22] = [
+        b"# nothing\n\n",
+        b"a(void) \"no arguments\"\n",
+        b"disk_read(void *d, uint64_t sector, const char *name) \"d %p sector %\"PRIu64\" %s\"\n",
+        b"disable off(int x) \"%d\"\n",
+        b"vcpu tick(int n) \"n=%d\"\n",
+        b"tcg op(uint64_t a) \"trans\", \"exec %\"PRIx64\n",
+        b"vcpu tcg both(TCGv a) \"t\", \"e %x\"\n",
+        b"twice(int a)\ntwice(const char *a)\n",
+        b"types(char c, bool b, size_t s, unsigned long l, int8_t i, char **pp, const uint8_t *buf)\n",
+        b"old(hwaddr at, target_ulong x, struct foo *p)\n",
+        b"no_newline(int a)",
+        b"crlf(int a)\r\nlone(int a)\r",
+        b"\xef\xbb\xbfmark(int a)\n",
+        b"odd(\n",
+        b"odd)\n",
+        b"odd\n",
+        b"two words(int)\n",
+        b"comma(int a,)\n",
+        b"typo(unit32_t x) \"%u\"\n",
+        b"mismatch(int a) \"%s %d\"\n",
+        b"store(int a) \"%n\\n\"\n",
+        b"bytes(int \xff) \"\xc3\x28\"\n",
+    ];
+    (0..).zip(texts).map(|(index, text): (u32, _)| (format!("lines-{index:02}"), text.to_vec())).collect()
+}

@@ -1,0 +1,16 @@
+//! The bodies of the fuzz targets: plain functions over bytes that panic when a promise is broken.
+//!
+//! `scripts/fuzz` runs them under libFuzzer, `tests/corpus.rs` replays the committed corpus on any toolchain, and `cargo fuzz
+//! run <target>` works from the `format` folder.
+#![forbid(unsafe_code)]
+
+mod arg;
+mod printf;
+mod reader;
+mod roundtrip;
+mod trace_events;
+
+pub use printf::printf;
+pub use reader::reader;
+pub use roundtrip::roundtrip;
+pub use trace_events::trace_events;

@@ -1,0 +1,79 @@
+use simpletrace_format::events::{Diagnostics, EventDecl, EventSet, Mode, Parsed, parse};
+
+/// Parses any bytes as declarations, in both modes: places lie within the text, whatever the strict mode takes the lenient one takes
+/// too, and what was taken can be written out and read again.
+pub fn trace_events(data: &[u8]) {
+    let lenient = check(data, Mode::Lenient);
+    let strict = check(data, Mode::Strict);
+    if !data.starts_with(b"\xef\xbb\xbf") {
+        let mut lenient_events = lenient.events.iter();
+        for event in &strict.events {
+            assert!(lenient_events.any(|other| other == event), "only the strict mode takes {event:?}");
+        }
+    }
+    for event in &strict.events {
+        let text = text_of(event);
+        let again = parse(text.as_bytes(), Mode::Strict);
+        let [again] = &again.events[..] else {
+            panic!("{text:?} gives {again:?}");
+        };
+        assert_eq!(meaning_of(again), meaning_of(event), "{text:?}");
+    }
+}
+
+fn check(data: &[u8], mode: Mode) -> Parsed {
+    let parsed = parse(data, mode);
+    assert_eq!(parse(data, mode).events, parsed.events);
+    check_diagnostics(&parsed.diagnostics, data);
+    for event in &parsed.events {
+        assert!(event.line >= 1);
+        for arg in &event.args {
+            assert!(data.get(arg.span.clone()).is_some(), "{event:?}");
+        }
+        if let Some(format) = &event.format {
+            assert!(data.get(format.span.clone()).is_some(), "{event:?}");
+            if let Err(error) = format.compile() {
+                assert!(error.span().end <= format.text.len(), "{error:?}");
+            }
+        }
+    }
+
+    let mut set = EventSet::new();
+    set.add("trace-events", data, mode);
+    assert_eq!(set.declarations(), parsed.events);
+    for event in &set {
+        let last = parsed.events.iter().rfind(|other| other.name == event.name);
+        assert_eq!(set.get(&event.name), last);
+    }
+    parsed
+}
+
+fn check_diagnostics(diagnostics: &Diagnostics, data: &[u8]) {
+    assert_eq!(diagnostics.iter().count() + diagnostics.dropped(), diagnostics.errors() + diagnostics.warnings());
+    for diagnostic in diagnostics {
+        assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
+        assert!(data.get(diagnostic.span.clone()).is_some(), "{diagnostic:?}");
+        let shown = diagnostic.with_source("trace-events", data).to_string();
+        assert!(shown.starts_with("trace-events:"));
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+    }
+}
+
+/// The declaration as a line that means the same.
+fn text_of(event: &EventDecl) -> String {
+    let args: Vec<String> = event.args.iter().map(|arg| format!("{} {}", arg.c_type, arg.name)).collect();
+    let args = if args.is_empty() { "void".to_owned() } else { args.join(", ") };
+    let disable = if event.properties.disabled { "disable " } else { "" };
+    let format = event.format.as_ref().map_or("", |format| &format.text);
+    format!("{disable}{}({args}) {format}\n", event.name)
+}
+
+/// All of a declaration but its place.
+fn meaning_of(event: &EventDecl) -> impl PartialEq + std::fmt::Debug + '_ {
+    (
+        &event.name,
+        event.properties,
+        event.args.iter().map(|arg| (&arg.name, &arg.c_type, arg.ty)).collect::<Vec<_>>(),
+        event.format.as_ref().map(|format| &format.text),
+    )
+}
