@@ -147,7 +147,8 @@ impl Findings {
         ] {
             let faulty = |kind: &Kind| of(&kind.misfits).records;
             let found: Vec<_> = kinds.iter().filter(|kind| faulty(kind) > 0).collect();
-            let Some(most) = found.iter().max_by_key(|kind| faulty(kind)) else { continue };
+            // Of several that have as many, the first met.
+            let Some(most) = found.iter().rev().max_by_key(|kind| faulty(kind)) else { continue };
             let total = count(found.iter().map(|kind| faulty(kind)).sum(), "record");
             let name = printable(&most.name);
             let others = match found.len() - 1 {

@@ -88,7 +88,8 @@ const FILES: [Damaged; 38] = [
 fn each_file_gives_what_stands_before_its_damage_and_says_where_that_is() {
     for Damaged { file, events, records, exits, said } in FILES {
         let name = format!("damaged/{file}.trace");
-        let Some(dir) = shared::traces("each_file_gives_what_stands_before_its_damage", &name) else { return };
+        let test = "each_file_gives_what_stands_before_its_damage_and_says_where_that_is";
+        let Some(dir) = shared::traces(test, &name) else { return };
         let events = if events == QEMU { "qemu-8.2/trace-events-all" } else { "damaged/harness.trace-events" };
         let [decode, strict, check, check_events] = [
             format!("decode -F ndjson {name} {events}"),

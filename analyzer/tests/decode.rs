@@ -197,6 +197,12 @@ fn an_undeclared_event_is_shown_as_raw_words_and_warned_of_once() {
         dir.run("decode t.trace ev -F ndjson --limit 1").text(),
         "{\"ts_ns\":5,\"pid\":1,\"event\":\"disk_raed\",\"args\":{\"word0\":255},\"left_over\":{\"hex\":\"03000000616263\"}}\n"
     );
+    assert_eq!(dir.run("decode t.trace ev -F log --limit 1").text(), "disk_raed 0xff\n");
+    assert_eq!(
+        dir.run("decode t.trace ev -F table --limit 1").lines()[1],
+        "0.000000005    0.000000000    1  disk_raed  word0=0xff  left_over=03000000616263"
+    );
+    assert_eq!(dir.run("decode t.trace ev -F csv --limit 1").lines()[1], r#"5,1,disk_raed,"{""word0"":255}""#);
 }
 
 #[test]

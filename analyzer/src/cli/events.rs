@@ -10,7 +10,7 @@ use simpletrace_format::events::{ArgDecl, EventDecl, EventSet, Mode};
 use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
-use crate::input::{Declared, Input, looks_like_events, read_events, say_diagnostics};
+use crate::input::{Declared, Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
@@ -19,6 +19,7 @@ use crate::trace::{Item, Misfits, Trace};
 
 pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let globs = Globs::parse(&args.patterns)?;
+    allow_stdin_once(&args.files)?;
     let mut traces = Vec::new();
     let mut set = EventSet::new();
     let mut faulty = false;
@@ -38,6 +39,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     }
     if traces.len() == args.files.len() {
         bail!("no trace-events file among the files given");
+    }
+    if !traces.is_empty() && args.search.is_some() {
+        bail!("--search is for listing declarations, without a trace");
     }
     for pair in set.duplicates().filter(|pair| !pair.same_layout) {
         say::warning(&format!(

@@ -19,7 +19,8 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
         }
         Generate::Man { output: None } => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
+            // As in a directory, where `help` gets no page.
+            clap_mangen::Man::new(command.disable_help_subcommand(true)).render(&mut page)?;
             print(&page)?;
         }
         Generate::Man { output: Some(directory) } => {

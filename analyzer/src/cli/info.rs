@@ -15,8 +15,8 @@ use crate::progress::Bar;
 use crate::render::printable;
 use crate::trace::{Item, Trace};
 
-/// Events listed by default: what fits on a screen beside the rest.
-const SHOWN_EVENTS: usize = 15;
+/// Events listed by default: with the rest, a note and the prompt they fit on a terminal of 24 lines.
+const SHOWN_EVENTS: usize = 12;
 
 /// Process ids counted one by one; a file with more is not a trace but noise.
 const MAX_PIDS: usize = 1000;

@@ -28,14 +28,16 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Returns where on disk the files are.
+    /// Returns where on disk the files are; standard input may be a file, too.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.traces.iter().chain(&self.events).filter_map(|input| input.path.as_deref())
+        let stdin = Path::new("/dev/stdin");
+        self.traces.iter().chain(&self.events).map(move |input| input.path.as_deref().unwrap_or(stdin))
     }
 
     /// Sorts out `TRACE... [EVENTS]`: the last of several files is the trace-events file if it looks like text, unless
     /// `--events` named one. Where none is given, `search` says whether to look for it.
     pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
+        allow_stdin_once(files.iter().chain(events))?;
         let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
         let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
         if events.is_empty() && traces.len() > 1 && traces.last_mut().is_some_and(looks_like_events) {
@@ -49,6 +51,14 @@ impl Files {
         }
         Ok(Self { traces, events })
     }
+}
+
+/// Refuses a second `-` among `paths`: two readers would each get a part of what comes.
+pub(crate) fn allow_stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    if paths.into_iter().filter(|path| path.as_path() == Path::new("-")).nth(1).is_some() {
+        bail!("standard input (-) can be read only once");
+    }
+    Ok(())
 }
 
 /// The declarations of a command's trace-events files.
