@@ -36,12 +36,12 @@ pub(crate) struct Clock {
     /// The time of the first record; `None` before it.
     start_ns: Option<u64>,
     /// The window in nanoseconds of the trace's clock, end excluded.
-    window: (u64, u64),
+    window: (u64, Option<u64>),
 }
 
 impl Clock {
     pub(crate) fn new(range: TimeRange) -> Self {
-        Self { range, start_ns: None, window: (0, 0) }
+        Self { range, start_ns: None, window: (0, None) }
     }
 
     /// Whether a record at this time is wanted.
@@ -52,7 +52,7 @@ impl Clock {
             self.window = self.range.resolve(timestamp_ns);
         }
         let (from_ns, end_ns) = self.window;
-        (from_ns..end_ns).contains(&timestamp_ns) || (timestamp_ns == u64::MAX && end_ns == u64::MAX)
+        timestamp_ns >= from_ns && end_ns.is_none_or(|end_ns| timestamp_ns < end_ns)
     }
 
     /// Returns the time of the first record, 0 before it.

@@ -135,6 +135,9 @@ impl Findings {
     }
 
     fn say_misfits(&self, kinds: &Kinds) {
+        for fault in &kinds.faults {
+            say::error(fault.trim_end());
+        }
         type Of = fn(&Misfits) -> &Misfit;
         let undeclared: Of = |misfits| &misfits.undeclared;
         let shorter: Of = |misfits| &misfits.shorter;
@@ -168,6 +171,6 @@ impl Findings {
 }
 
 /// `1 record`, `2 records`.
-fn count(number: u64, what: &str) -> String {
+pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

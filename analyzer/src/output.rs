@@ -19,6 +19,7 @@ const BLOCK_BYTES: usize = 1 << 18;
 /// A sink for blocks of output.
 pub(crate) struct Output {
     name: String,
+    is_stdout: bool,
     full: Option<SyncSender<Block>>,
     empty: Receiver<Block>,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -53,7 +54,12 @@ impl Output {
             .spawn(move || write_blocks(sink, &to_write, &give_back))
             .context("cannot start the writing thread")?;
         let block = Block::with_capacity(BLOCK_BYTES);
-        Ok(Self { name, full: Some(full), empty, writer: Some(writer), block })
+        Ok(Self { name, is_stdout: path.is_none(), full: Some(full), empty, writer: Some(writer), block })
+    }
+
+    /// Whether it is standard output.
+    pub(crate) const fn is_stdout(&self) -> bool {
+        self.is_stdout
     }
 
     /// Hands the block over if it is nearly full.

@@ -31,19 +31,19 @@ enum End {
 }
 
 impl TimeRange {
-    /// Returns the window on the clock of a trace whose first record is at `first_ns`: start and excluded end, nanoseconds.
-    pub(crate) fn resolve(self, first_ns: u64) -> (u64, u64) {
+    /// Returns the window on the clock of a trace whose first record is at `first_ns`, in nanoseconds: the start, and the end,
+    /// which is not in it. There is no end if none was given, or if it lies beyond all times.
+    pub(crate) fn resolve(self, first_ns: u64) -> (u64, Option<u64>) {
         let at = |instant| match instant {
-            Instant::Relative(ns) => first_ns.saturating_add(ns),
-            Instant::Absolute(ns) => ns,
+            Instant::Relative(ns) => first_ns.checked_add(ns),
+            Instant::Absolute(ns) => Some(ns),
         };
-        let start_ns = self.start.map_or(0, at);
-        let end_ns = match self.end {
-            None => u64::MAX,
-            Some(End::At(instant)) => at(instant),
+        let start_ns = self.start.map_or(Some(0), at).unwrap_or(u64::MAX);
+        let end_ns = self.end.and_then(|end| match end {
+            End::At(instant) => at(instant),
             // Without a start the window begins with the trace.
-            Some(End::After(ns)) => self.start.map_or(first_ns, at).saturating_add(ns),
-        };
+            End::After(ns) => self.start.map_or(Some(first_ns), at)?.checked_add(ns),
+        });
         (start_ns, end_ns)
     }
 }
@@ -131,29 +131,29 @@ mod tests {
     use super::*;
 
     /// The window of a trace that starts at 10 s.
-    fn window(text: &str) -> (u64, u64) {
+    fn window(text: &str) -> (u64, Option<u64>) {
         text.parse::<TimeRange>().unwrap().resolve(10 * NANOS_PER_SEC)
     }
 
     #[test]
     fn either_side_may_be_open() {
-        assert_eq!(window("5s-"), (15_000_000_000, u64::MAX));
-        assert_eq!(window("-10s"), (0, 20_000_000_000));
-        assert_eq!(window("1s-2s"), (11_000_000_000, 12_000_000_000));
-        assert_eq!(TimeRange::default().resolve(7), (0, u64::MAX));
+        assert_eq!(window("5s-"), (15_000_000_000, None));
+        assert_eq!(window("-10s"), (0, Some(20_000_000_000)));
+        assert_eq!(window("1s-2s"), (11_000_000_000, Some(12_000_000_000)));
+        assert_eq!(TimeRange::default().resolve(7), (0, None));
     }
 
     #[test]
     fn a_length_counts_from_the_start() {
-        assert_eq!(window("1s+200ms"), (11_000_000_000, 11_200_000_000));
-        assert_eq!(window("+3us"), (0, 10_000_003_000));
-        assert_eq!(window("@3+1"), (3_000_000_000, 4_000_000_000));
+        assert_eq!(window("1s+200ms"), (11_000_000_000, Some(11_200_000_000)));
+        assert_eq!(window("+3us"), (0, Some(10_000_003_000)));
+        assert_eq!(window("@3+1"), (3_000_000_000, Some(4_000_000_000)));
     }
 
     #[test]
     fn times_of_the_clock_begin_with_an_at_sign() {
-        assert_eq!(window("@1234.5-@1240"), (1_234_500_000_000, 1_240_000_000_000));
-        assert_eq!(window("@11-2s"), (11_000_000_000, 12_000_000_000));
+        assert_eq!(window("@1234.5-@1240"), (1_234_500_000_000, Some(1_240_000_000_000)));
+        assert_eq!(window("@11-2s"), (11_000_000_000, Some(12_000_000_000)));
     }
 
     #[test]

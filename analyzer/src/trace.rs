@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use simpletrace_format::events::{ArgDecl, EventDecl, EventSet};
+use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Severity};
 use simpletrace_format::{
     ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
 };
@@ -16,7 +16,7 @@ use simpletrace_format::{
 use crate::cli::Outcome;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::Findings;
-use crate::input::{Declared, Input};
+use crate::input::Input;
 use crate::say;
 
 /// One event of the trace.
@@ -160,7 +160,9 @@ pub(crate) struct Kinds {
     list: Vec<Kind>,
     by_name: HashMap<String, usize>,
     unmapped: HashMap<EventId, usize>,
-    declared: Declared,
+    declared: EventIndex,
+    /// Why declarations that were needed could not be understood, with line and caret.
+    pub(crate) faults: Vec<String>,
 }
 
 /// Unmapped ids that get a kind of their own; later ones share one. A file with more is not a trace but noise.
@@ -173,8 +175,8 @@ impl Kinds {
     }
 
     /// Returns all declarations, those of events never met included.
-    pub(crate) const fn declared(&self) -> &EventSet {
-        &self.declared.events
+    pub(crate) const fn declared(&self) -> &EventIndex {
+        &self.declared
     }
 
     /// The kind of the events of a mapped name.
@@ -183,7 +185,12 @@ impl Kinds {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
-        let decl = self.declared.events.get(name).cloned();
+        let mut decl = None;
+        if let Some(found) = self.declared.get(name) {
+            decl = found.event;
+            let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+            self.faults.extend(errors.map(|error| error.with_source(found.file_name, found.source).to_string()));
+        }
         let index = self.push(name.to_owned(), true, decl, selection);
         self.by_name.insert(name.to_owned(), index);
         index
@@ -239,8 +246,9 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Prepares to read `inputs` in order.
-    pub(crate) fn new(inputs: Vec<Input>, declared: Declared, selection: Selection) -> Self {
-        let kinds = Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared };
+    pub(crate) fn new(inputs: Vec<Input>, declared: EventIndex, selection: Selection) -> Self {
+        let kinds =
+            Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared, faults: Vec::new() };
         let findings = Findings::default();
         Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
     }
@@ -255,7 +263,7 @@ impl Trace {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
         let admits_dropped = self.selection.admits_dropped();
-        let have_declarations = !self.kinds.declared.events.is_empty();
+        let have_declarations = !self.kinds.declared.is_empty();
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
         while left > 0
             && let Some(input) = self.inputs.next()
@@ -366,11 +374,11 @@ impl Trace {
         self.findings.say(&self.kinds);
         for name in self.selection.globs.plain_names() {
             let exists = name == DROPPED
-                || self.kinds.declared.events.get(name).is_some()
+                || self.kinds.declared.contains(name)
                 || self.kinds.list.iter().any(|kind| kind.name == name)
                 || self.files.iter().any(|file| file.names.iter().any(|mapped| mapped == name));
             if !exists {
-                let nearest = self.kinds.declared.events.nearest(name);
+                let nearest = self.kinds.declared.nearest(name);
                 let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
                 say::warning(&format!("no event is called {name}{hint}"));
             }
@@ -381,7 +389,7 @@ impl Trace {
     pub(crate) fn outcome(&self, strict: bool) -> Outcome {
         if !self.findings.unreadable.is_empty() {
             Outcome::Failed
-        } else if self.kinds.declared.faulty
+        } else if !self.kinds.faults.is_empty()
             || self.findings.any_fault(&self.kinds)
             || (strict && !self.findings.torn.is_empty())
         {

@@ -127,8 +127,8 @@ fn what_does_not_fit_a_trace_is_listed_event_by_event() {
             assert_eq!(
                 run.lines(),
                 [
-                    "disk_read: 1 of 1 records: longer than declared, the first at offset 306 of t.trace",
                     "disk_done: 1 of 2 records: shorter than declared, the first at offset 266 of t.trace",
+                    "disk_read: 1 of 1 records: longer than declared, the first at offset 306 of t.trace",
                     "other: 1 of 1 records: not declared, the first at offset 370 of t.trace",
                     "event 77: 1 of 1 records: no mapping record names it",
                     "mapped names that are not declared, and have no records: 1",
@@ -145,8 +145,8 @@ fn what_does_not_fit_a_trace_is_listed_event_by_event() {
                 "as_declared": 2,
                 "undeclared_without_records": 1,
                 "faults": [
-                    fault("disk_read", "longer", 1, Some("offset 306 of t.trace")),
                     fault("disk_done", "shorter", 2, Some("offset 266 of t.trace")),
+                    fault("disk_read", "longer", 1, Some("offset 306 of t.trace")),
                     fault("other", "undeclared", 1, Some("offset 370 of t.trace")),
                     fault("event 77", "unmapped", 1, None),
                 ],

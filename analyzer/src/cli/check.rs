@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::Outcome;
 use super::args::CheckArgs;
 use crate::filter::Selection;
+use crate::findings::count;
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -34,13 +35,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
         Outcome::Faulty => "faulty",
         Outcome::Failed => "not readable",
     };
-    let mappings: u64 = trace.files.iter().map(|file| file.mappings).sum();
+    let mappings = count(trace.files.iter().map(|file| file.mappings).sum(), "mapping");
+    let events = count(events, "event");
     let bytes: u64 = trace.files.iter().map(|file| file.bytes).sum();
-    let gaps = trace.findings.gaps;
+    let gaps = count(trace.findings.gaps, "dropped record");
     let mut output = Output::create(None, [])?;
-    output.block.put(format!(
-        "{verdict}: {mappings} mappings, {events} events, {gaps} dropped records, {bytes} bytes understood\n"
-    ));
+    output.block.put(format!("{verdict}: {mappings}, {events}, {gaps}, {bytes} bytes understood\n"));
     output.finish()?;
     Ok(outcome)
 }

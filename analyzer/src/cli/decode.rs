@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use simpletrace_format::events::{EventDecl, EventSet};
+use simpletrace_format::events::{EventDecl, EventIndex};
 
 use super::Outcome;
 use super::args::{Colour, DecodeArgs, Format};
@@ -26,9 +26,9 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         );
     }
     let declared = load_events(files.events)?;
-    let only = only_event(&selection.globs, &declared.events);
+    let only = only_event(&selection.globs, &declared);
     let mut render: Box<dyn Render> = match args.format {
-        Format::Text => Box::new(Text::new(args.output.is_none() && Colour::on_stdout())),
+        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout())),
         Format::Compat => Box::new(Compat::default()),
         Format::Log => Box::new(Log::default()),
         Format::Table => Box::new(Table::new(only)),
@@ -56,6 +56,6 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
 }
 
 /// The event that can have columns of its own: asked for by its plain name, alone, and declared.
-fn only_event(globs: &Globs, declared: &EventSet) -> Option<EventDecl> {
-    globs.only_name().filter(|name| *name != DROPPED).and_then(|name| declared.get(name)).cloned()
+fn only_event(globs: &Globs, declared: &EventIndex) -> Option<EventDecl> {
+    globs.only_name().filter(|name| *name != DROPPED).and_then(|name| declared.get(name)?.event)
 }

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use simpletrace_format::events::{ArgDecl, EventDecl, EventSet, Mode};
+use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, EventSet, Mode};
 
 use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
-use crate::input::{Declared, Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
+use crate::input::{Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     allow_stdin_once(&args.files)?;
     let mut traces = Vec::new();
     let mut set = EventSet::new();
+    let mut index = EventIndex::new();
     let mut faulty = false;
     for path in &args.files {
         let mut input = Input::open(path)?;
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
         let diagnostics = set.add(&name, &source, mode);
         say_diagnostics(&diagnostics, &name, &source, None);
         faulty |= diagnostics.errors() > 0;
+        index.add(&name, source);
     }
     if traces.len() == args.files.len() {
         bail!("no trace-events file among the files given");
@@ -53,12 +55,18 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
             pair.later.line
         ));
     }
+    let faults = if faulty { Outcome::Faulty } else { Outcome::Good };
     if traces.is_empty() {
         list(&set, args, &globs)?;
-        return Ok(if faulty { Outcome::Faulty } else { Outcome::Good });
+        Ok(faults)
+    } else {
+        Ok(faults.max(compare(traces, index, globs, args.format)?))
     }
+}
+
+/// Holds traces against declarations, whose own faults have been said.
+fn compare(traces: Vec<Input>, declared: EventIndex, globs: Globs, format: ReportFormat) -> Result<Outcome> {
     let bar = Bar::watch(traces.iter().map(Input::progress).collect());
-    let declared = Declared { events: set, faulty };
     let mut trace = Trace::new(traces, declared, Selection { globs, ..Selection::default() });
     let mut counts = PerKindCounts::default();
     trace.for_each(|item| {
@@ -68,7 +76,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     drop(bar);
     let report = FitReport::new(&trace, &counts);
     let mut output = Output::create(None, [])?;
-    match args.format {
+    match format {
         ReportFormat::Text => report.print(&mut output)?,
         ReportFormat::Json => {
             output.block.put(serde_json::to_string_pretty(&report)?);
@@ -76,6 +84,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
         }
     }
     output.finish()?;
+    trace.kinds.faults.clear();
     trace.say_findings();
     Ok(trace.outcome(false))
 }
@@ -179,7 +188,7 @@ impl FitReport {
             .files
             .iter()
             .flat_map(|file| file.names.iter())
-            .filter(|name| declared.get(name).is_none() && trace.selects(name))
+            .filter(|name| !declared.contains(name) && trace.selects(name))
             .collect();
         let with_records = faults.iter().filter(|unfit| matches!(unfit.fault, Fault::Undeclared)).count();
         let undeclared_without_records = undeclared.len().saturating_sub(with_records);

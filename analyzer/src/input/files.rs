@@ -1,12 +1,12 @@
 //! Which of the files on the command line are traces, and which trace-events file belongs to them.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use simpletrace_format::events::{Diagnostics, EventSet, Mode, Severity};
+use simpletrace_format::events::{Diagnostics, EventIndex, Severity};
 use simpletrace_format::{Header, Record, StreamReader};
 
 use super::Input;
@@ -61,33 +61,24 @@ pub(crate) fn allow_stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>)
     Ok(())
 }
 
-/// The declarations of a command's trace-events files.
-pub(crate) struct Declared {
-    pub(crate) events: EventSet,
-    /// Whether some could not be understood: their events are as if not declared.
-    pub(crate) faulty: bool,
-}
-
-/// Reads and parses trace-events files; says on stderr what is wrong with them.
+/// Reads trace-events files.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, or that has more faults than declarations and so is none of its kind.
-pub(crate) fn load_events(inputs: Vec<Input>) -> Result<Declared> {
-    let mut events = EventSet::new();
-    let mut faulty = false;
+/// A file that cannot be read, or has more lines that declare nothing than declarations: then it is something else.
+pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventIndex> {
+    let mut index = EventIndex::new();
     for input in inputs {
         let name = input.name.clone();
         let source = read_events(input)?;
-        let before = events.len();
-        let diagnostics = events.add(&name, &source, Mode::Lenient);
-        say_diagnostics(&diagnostics, &name, &source, Some(Severity::Error));
-        if diagnostics.errors() > events.len() - before {
-            bail!("{name} is no trace-events file: {} of its lines are faulty", diagnostics.errors());
+        let (names_before, odd_before) = (index.names().count(), index.unnamed_lines());
+        index.add(&name, source);
+        let odd = index.unnamed_lines() - odd_before;
+        if odd > index.names().count() - names_before {
+            bail!("{name} is no trace-events file: lines that declare nothing: {odd}");
         }
-        faulty |= diagnostics.errors() > 0;
     }
-    Ok(Declared { events, faulty })
+    Ok(index)
 }
 
 /// Shows faults in a trace-events file, the first few of one severity or those of both.
@@ -146,9 +137,14 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
         return Ok(Some(input));
     }
     for trace in traces.iter().filter_map(|trace| trace.path.as_deref()) {
-        let mut beside_name = trace.file_name().map(OsString::from).unwrap_or_default();
-        beside_name.push("-events");
-        for name in [beside_name, "trace-events-all".into(), "trace-events".into()] {
+        let own_name = |name: Option<&OsStr>| {
+            let mut name = name.unwrap_or_default().to_owned();
+            name.push("-events");
+            name
+        };
+        let compressed = trace.extension().is_some_and(|suffix| suffix == "gz" || suffix == "zst");
+        let own = own_name(if compressed { trace.file_stem() } else { trace.file_name() });
+        for name in [own, "trace-events-all".into(), "trace-events".into()] {
             let path = trace.with_file_name(name);
             if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
                 let input = Input::open(&path)?;

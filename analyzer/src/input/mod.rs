@@ -14,9 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use files::{
-    Declared, Files, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics,
-};
+pub(crate) use files::{Files, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics};
 
 /// The largest zstd window that is decompressed, as a power of two: 32 MiB, so that memory stays below the promised 64 MiB.
 /// Only `--long` and `--ultra` make larger ones.

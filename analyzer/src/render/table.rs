@@ -122,6 +122,8 @@ impl Render for Table {
             cells = vec![text.join(" ")];
         }
         if !args.rest().is_empty() {
+            // Behind all columns, also if the record ended before them.
+            cells.resize(self.only.as_ref().map_or(cells.len(), |decl| decl.args.len()), String::new());
             let hex: String = args.rest().iter().map(|byte| format!("{byte:02x}")).collect();
             cells.push(format!("left_over={hex}"));
         }
