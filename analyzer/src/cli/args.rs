@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to use colour
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true)]
+    #[arg(long, visible_alias = "color", value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true)]
     pub(crate) colour: Colour,
 }
 
