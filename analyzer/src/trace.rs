@@ -269,8 +269,8 @@ impl Trace {
             && let Some(input) = self.inputs.next()
         {
             let name = input.name.clone();
-            let total = input.progress().total;
-            let mut records = match StreamReader::new(input) {
+            let total = input.total_bytes;
+            let mut records = match StreamReader::new(input.read_ahead()?) {
                 Ok(records) => records,
                 Err(error) => {
                     self.findings.add_unreadable(&name, &error);

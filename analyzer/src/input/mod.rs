@@ -5,6 +5,7 @@
 //! (`trace-file set`) is a short read and not a SIGBUS.
 
 mod files;
+mod read_ahead;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use self::read_ahead::ReadAhead;
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use files::{Files, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics};
@@ -26,6 +28,8 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// What the file system says of it; `None` for standard input.
     pub(crate) path: Option<PathBuf>,
+    /// How many bytes it has, if that is known: not of compressed ones.
+    pub(crate) total_bytes: Option<u64>,
     reader: Box<dyn Read + Send>,
     /// Read before it was asked for.
     peeked: Vec<u8>,
@@ -85,12 +89,24 @@ impl Input {
             peeked = magic;
             Box::new(file)
         };
-        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), reader, peeked, progress })
+        let total_bytes = if gzip || zstd { None } else { progress.total };
+        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), total_bytes, reader, peeked, progress })
     }
 
     /// Returns how far it has been read, to be asked while something else reads it.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
+    }
+
+    /// Lets another thread do the reading, if there is enough of it to be worth one.
+    pub(crate) fn read_ahead(self) -> io::Result<Self> {
+        /// Sooner read than a thread is started.
+        const SMALL_BYTES: u64 = 1 << 20;
+
+        if self.progress.total.is_some_and(|total| total < SMALL_BYTES) {
+            return Ok(self);
+        }
+        Ok(Self { reader: Box::new(ReadAhead::start(self.reader)?), ..self })
     }
 
     /// Reads ahead until `count` bytes, or all there are, can be looked at; later reads begin with them.

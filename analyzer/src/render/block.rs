@@ -94,15 +94,22 @@ impl Block {
     /// Writes lower-case hexadecimal digits without leading zeros.
     #[inline]
     pub(crate) fn hex(&mut self, word: u64) {
-        let digits = 16 - (word | 1).leading_zeros() as usize / 4;
-        let left_aligned = word << (64 - 4 * digits);
-        let high = hex_digits(left_aligned >> 32);
-        if digits <= 8 {
-            *self.next(digits) = high;
-        } else {
-            *self.next(8) = high;
-            *self.next(digits - 8) = hex_digits(left_aligned & 0xffff_ffff);
+        let (digits, count) = hex_digits(word);
+        *self.next(count) = digits;
+    }
+
+    /// Writes a literal, and a number as [`hex`](Self::hex) does, in one go.
+    #[inline]
+    pub(crate) fn literal_and_hex(&mut self, literal: &Literal, word: u64) {
+        let length = literal.text.len();
+        if length > Literal::HEAD {
+            self.put(&literal.text);
+            return self.hex(word);
         }
+        let (digits, count) = hex_digits(word);
+        let out = self.next::<{ Literal::HEAD + 16 }>(length + count);
+        out[..Literal::HEAD].copy_from_slice(&literal.head);
+        out[length..length + 16].copy_from_slice(&digits);
     }
 
     /// Writes a decimal number.
@@ -156,9 +163,21 @@ impl Block {
 
 pub(crate) const HEX: [u8; 16] = *b"0123456789abcdef";
 
+/// The hexadecimal digits of a number, and how many of them count.
+#[inline]
+fn hex_digits(word: u64) -> ([u8; 16], usize) {
+    let count = 16 - (word | 1).leading_zeros() as usize / 4;
+    let left_aligned = word << (64 - 4 * count);
+    let (high, low) = (eight_digits(left_aligned >> 32), eight_digits(left_aligned & 0xffff_ffff));
+    let mut digits = [0; 16];
+    digits[..8].copy_from_slice(&high);
+    digits[8..].copy_from_slice(&low);
+    (digits, count)
+}
+
 /// The eight hexadecimal digits of a number below 2^32, all at once.
 #[inline]
-fn hex_digits(half: u64) -> [u8; 8] {
+fn eight_digits(half: u64) -> [u8; 8] {
     // One nibble into each byte, the most significant one highest.
     let x = (half | half << 16) & 0x0000_ffff_0000_ffff;
     let x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;

@@ -61,8 +61,7 @@ impl Render for Compat {
                 bytes_literal(string, block);
             } else {
                 let Some(word) = args.word() else { break };
-                block.literal(before);
-                block.hex(word);
+                block.literal_and_hex(before, word);
             }
         }
         if line.undeclared {

@@ -1,7 +1,7 @@
-use simpletrace_format::events::{Diagnostics, EventDecl, EventSet, Mode, Parsed, parse};
+use simpletrace_format::events::{Diagnostics, EventDecl, EventIndex, EventSet, Mode, Parsed, parse};
 
 /// Parses any bytes as declarations, in both modes: places lie within the text, whatever the strict mode takes the lenient one takes
-/// too, and what was taken can be written out and read again.
+/// too, what was taken can be written out and read again, and an index finds what a set has.
 pub fn trace_events(data: &[u8]) {
     let lenient = check(data, Mode::Lenient);
     let strict = check(data, Mode::Strict);
@@ -11,6 +11,18 @@ pub fn trace_events(data: &[u8]) {
             assert!(lenient_events.any(|other| other == event), "only the strict mode takes {event:?}");
         }
     }
+    let mut index = EventIndex::new();
+    index.add("trace-events", data.to_vec());
+    for event in &lenient.events {
+        let last = lenient.events.iter().rfind(|other| other.name == event.name);
+        let found = index.get(&event.name).and_then(|found| found.event);
+        assert_eq!(found.as_ref(), last);
+    }
+    for name in index.names().filter(|name| !lenient.events.iter().any(|event| event.name == *name)) {
+        let found = index.get(name).expect("a name of the index");
+        assert!(found.event.is_none() && found.diagnostics.errors() > 0, "{name:?}");
+    }
+
     for event in &strict.events {
         let text = text_of(event);
         let again = parse(text.as_bytes(), Mode::Strict);
