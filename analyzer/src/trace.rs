@@ -5,7 +5,6 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use anyhow::Result;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Severity};
@@ -253,114 +252,118 @@ impl Trace {
         Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
     }
 
-    /// Hands every event and gap that the user asked for to `visit`, until it breaks off.
+    /// Hands every event and gap that the user asked for to `visit`.
     ///
     /// Damage ends the file that it is in and goes into the findings.
     ///
     /// # Errors
     ///
-    /// Those of `visit`.
-    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
+    /// Those of `visit`, which end the reading.
+    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
-        let admits_dropped = self.selection.admits_dropped();
-        let have_declarations = !self.kinds.declared.is_empty();
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
         while left > 0
             && let Some(input) = self.inputs.next()
         {
-            let name = input.name.clone();
-            let total = input.total_bytes;
-            let mut records = match StreamReader::new(input.read_ahead()?) {
-                Ok(records) => records,
+            self.read_file(input, &mut clock, &mut left, &mut visit)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file to its end, its first damage, or until no more items are `left` to be handed out.
+    fn read_file(
+        &mut self,
+        input: Input,
+        clock: &mut Clock,
+        left: &mut u64,
+        visit: &mut impl FnMut(Item<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let file = input.name.clone();
+        let total_bytes = input.total_bytes;
+        let mut records = match StreamReader::new(input.read_ahead()?) {
+            Ok(records) => records,
+            Err(error) => {
+                self.findings.add_unreadable(&file, &error);
+                return Ok(());
+            }
+        };
+        let admits_gaps = self.selection.admits_dropped();
+        let have_declarations = !self.kinds.declared.is_empty();
+        let mut names = Names::default();
+        // The kind behind each slot of `names`.
+        let mut slots = Vec::new();
+        let mut mappings = 0;
+        while *left > 0 {
+            match records.next_record() {
+                Ok(Some(Record::Event(record))) => {
+                    let in_window = clock.admits(record.timestamp_ns);
+                    let index = match names.slot(record.id) {
+                        Some(slot) => {
+                            let index = &mut slots[slot as usize];
+                            if *index == NOT_MET {
+                                *index = self.kinds.mapped(names.name(slot), &self.selection);
+                            }
+                            *index
+                        }
+                        None => self.kinds.unmapped(record.id, &self.selection),
+                    };
+                    let kind = &mut self.kinds.list[index];
+                    if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
+                        continue;
+                    }
+                    if !kind.mapped {
+                        self.findings.count_unmapped(&record, &file);
+                    }
+                    let fit = kind.fit(record.payload);
+                    if fit != Fit::Exact && have_declarations && kind.mapped {
+                        kind.misfits.count(fit, record.offset, &file);
+                    }
+                    *left -= 1;
+                    visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?;
+                }
+                Ok(Some(Record::Dropped(record))) => {
+                    if !(clock.admits(record.timestamp_ns) && self.selection.admits_pid(record.pid)) {
+                        continue;
+                    }
+                    self.findings.gaps += 1;
+                    self.findings.dropped = self.findings.dropped.saturating_add(record.count);
+                    if admits_gaps {
+                        *left -= 1;
+                        visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
+                    }
+                }
+                Ok(Some(Record::Mapping(record))) => {
+                    mappings += 1;
+                    if record.id >= EventId::FIRST_SPECIAL {
+                        self.findings.special_mapped += 1;
+                        continue;
+                    }
+                    match names.map(&record) {
+                        Mapped::New(_) => slots.push(NOT_MET),
+                        Mapped::Moved { before, .. } => {
+                            self.findings.count_moved(&record, names.name(before), &file);
+                            slots.push(NOT_MET);
+                        }
+                        Mapped::Again(_) => {}
+                        Mapped::Full => self.findings.names_full += 1,
+                    }
+                }
+                Ok(None) => break,
                 Err(error) => {
-                    self.findings.add_unreadable(&name, &error);
-                    continue;
+                    self.findings.add_error(&file, &error, total_bytes);
+                    break;
                 }
-            };
-            let header = records.header();
-            let mut names = Names::default();
-            // The kind behind each slot of `names`.
-            let mut slots = Vec::new();
-            let mut mappings = 0;
-            let end = loop {
-                match records.next_record() {
-                    Ok(Some(Record::Event(record))) => {
-                        let in_window = clock.admits(record.timestamp_ns);
-                        let index = match names.slot(record.id) {
-                            Some(slot) => {
-                                let index = &mut slots[slot as usize];
-                                if *index == NOT_MET {
-                                    *index = self.kinds.mapped(names.name(slot), &self.selection);
-                                }
-                                *index
-                            }
-                            None => self.kinds.unmapped(record.id, &self.selection),
-                        };
-                        let kind = &mut self.kinds.list[index];
-                        if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
-                            continue;
-                        }
-                        if !kind.mapped {
-                            self.findings.count_unmapped(&record, &name);
-                        }
-                        let fit = kind.fit(record.payload);
-                        if fit != Fit::Exact && have_declarations && kind.mapped {
-                            kind.misfits.count(fit, record.offset, &name);
-                        }
-                        left -= 1;
-                        if visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?.is_break()
-                            || left == 0
-                        {
-                            break Ok(());
-                        }
-                    }
-                    Ok(Some(Record::Dropped(record))) => {
-                        if !(clock.admits(record.timestamp_ns) && self.selection.admits_pid(record.pid)) {
-                            continue;
-                        }
-                        self.findings.gaps += 1;
-                        self.findings.dropped = self.findings.dropped.saturating_add(record.count);
-                        if !admits_dropped {
-                            continue;
-                        }
-                        left -= 1;
-                        if visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?.is_break() || left == 0 {
-                            break Ok(());
-                        }
-                    }
-                    Ok(Some(Record::Mapping(record))) => {
-                        mappings += 1;
-                        if record.id >= EventId::FIRST_SPECIAL {
-                            self.findings.special_mapped += 1;
-                            continue;
-                        }
-                        match names.map(&record) {
-                            Mapped::New(_) => slots.push(NOT_MET),
-                            Mapped::Moved { before, .. } => {
-                                self.findings.count_moved(&record, names.name(before), &name);
-                                slots.push(NOT_MET);
-                            }
-                            Mapped::Again(_) => {}
-                            Mapped::Full => self.findings.names_full += 1,
-                        }
-                    }
-                    Ok(None) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-            };
-            let bytes = records.offset();
-            self.files.push(FileFacts {
-                name: name.clone(),
-                version: header.version,
-                byte_order: header.byte_order,
-                mappings,
-                bytes,
-                names,
-            });
-            if let Err(error) = end {
-                self.findings.add_error(&name, &error, total);
             }
         }
+        let header = records.header();
+        self.files.push(FileFacts {
+            name: file,
+            version: header.version,
+            byte_order: header.byte_order,
+            mappings,
+            bytes: records.offset(),
+            names,
+        });
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! `check`: is every byte of a trace accounted for?
 
-use std::ops::ControlFlow;
-
 use anyhow::Result;
 
 use super::Outcome;
@@ -22,7 +20,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let mut events = 0_u64;
     trace.for_each(|item| {
         events += u64::from(matches!(item, Item::Event(_)));
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     })?;
     drop(bar);
     trace.say_findings();

@@ -1,7 +1,5 @@
 //! `decode`: prints events.
 
-use std::ops::ControlFlow;
-
 use anyhow::Result;
 use simpletrace_format::events::{EventDecl, EventIndex};
 
@@ -45,8 +43,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
             Item::Event(event) => render.event(&event, &mut output.block),
             Item::Gap(gap) => render.gap(&gap, &mut output.block),
         }
-        output.write_if_full()?;
-        Ok(ControlFlow::Continue(()))
+        output.write_if_full()
     })?;
     render.finish(&mut output.block);
     output.finish()?;

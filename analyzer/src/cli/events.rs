@@ -1,11 +1,9 @@
 //! `events`: lists declarations, and holds traces against them.
 
-use std::collections::HashSet;
-use std::ops::ControlFlow;
-
 use anyhow::{Result, bail};
 use serde::Serialize;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, EventSet, Mode};
+use std::collections::HashSet;
 
 use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
@@ -71,7 +69,7 @@ fn compare(traces: Vec<Input>, declared: EventIndex, globs: Globs, format: Repor
     let mut counts = PerKindCounts::default();
     trace.for_each(|item| {
         counts.count(&item);
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     })?;
     drop(bar);
     let report = FitReport::new(&trace, &counts);

@@ -1,11 +1,9 @@
 //! `info`: what is in a trace, on one screen.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-
 use anyhow::Result;
 use serde::Serialize;
 use simpletrace_format::ByteOrder;
+use std::collections::BTreeMap;
 
 use super::Outcome;
 use super::args::{InfoArgs, ReportFormat};
@@ -30,7 +28,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let mut tally = Tally::default();
     trace.for_each(|item| {
         tally.count(&item);
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     })?;
     drop(bar);
 

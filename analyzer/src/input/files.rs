@@ -15,9 +15,9 @@ use crate::say;
 /// The variable that names the trace-events file when the command line does not.
 pub(crate) const EVENTS_VARIABLE: &str = "SIMPLETRACE_EVENTS";
 
-/// The largest trace-events file that is read, in bytes: over a hundred times QEMU's (500 KB), and little enough to keep the
-/// memory promise when a trace is given by mistake.
-const MAX_EVENTS_BYTES: u64 = 1 << 26;
+/// The largest trace-events file that is read, in bytes: over thirty times QEMU's (500 KB), and little enough to keep the
+/// memory promise when something else is given by mistake.
+const MAX_EVENTS_BYTES: u64 = 1 << 24;
 
 /// The files of one command, each opened once, so that a pipe can stand where a file can.
 pub(crate) struct Files {
@@ -71,10 +71,10 @@ pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventIndex> {
     for input in inputs {
         let name = input.name.clone();
         let source = read_events(input)?;
-        let (names_before, odd_before) = (index.names().count(), index.unnamed_lines());
+        let (declared_before, odd_before) = (index.len(), index.unnamed_lines());
         index.add(&name, source);
         let odd = index.unnamed_lines() - odd_before;
-        if odd > index.names().count() - names_before {
+        if odd > index.len() - declared_before {
             bail!("{name} is no trace-events file: lines that declare nothing: {odd}");
         }
     }

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use super::{Dir, unzstd};
 
-/// The folder of the real traces, if `path` is in it; else says on stderr that `test` is skipped (CI counts these lines).
+/// The folder of the real traces, if `path` is in it; else says that `test` is skipped.
 pub(crate) fn traces(test: &str, path: &str) -> Option<Dir> {
     let shared = env::var_os("SIMPLETRACE_SHARED")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared")), PathBuf::from);
@@ -15,11 +15,15 @@ pub(crate) fn traces(test: &str, path: &str) -> Option<Dir> {
     if path.exists() {
         return Some(Dir::at(traces));
     }
+    skip(test, &format!("{} is absent", path.display()));
+    None
+}
+
+/// Says on stderr that `test` is skipped; CI counts these lines.
+pub(crate) fn skip(test: &str, why: &str) {
     // Not through eprintln!, which the test harness keeps to itself when the test passes; and in one piece that begins a line,
     // wherever the harness is in its own.
-    let line = format!("\nSKIPPED: {test}: {} is absent\n", path.display());
-    io::stderr().write_all(line.as_bytes()).unwrap();
-    None
+    io::stderr().write_all(format!("\nSKIPPED: {test}: {why}\n").as_bytes()).unwrap();
 }
 
 impl Dir {

@@ -135,6 +135,12 @@ impl EventIndex {
         nearest(name, self.names())
     }
 
+    /// Returns the number of declarations, repeated names included; a `tcg` line counts as two.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// Returns whether nothing is declared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -189,12 +195,13 @@ mod tests {
             assert_eq!(found.as_ref(), Some(event));
         }
         assert!(index.get("text").is_none());
-        assert_eq!(index.names().count(), 6);
+        assert_eq!((index.names().count(), index.len()), (6, 6));
     }
 
     #[test]
     fn the_last_declaration_that_can_be_understood_counts() {
         let index = index(&["a(int x)\na(int x, int y)\n", "a(int\n"]);
+        assert_eq!(index.len(), 3);
         let found = index.get("a").unwrap();
         assert_eq!(found.event.map(|event| (event.line, event.args.len())), Some((2, 2)));
         assert_eq!((found.file_name, found.diagnostics.errors()), ("file1", 1));
