@@ -1,5 +1,7 @@
 //! `decode`: prints events.
 
+use std::io::IsTerminal as _;
+
 use anyhow::Result;
 use simpletrace_format::events::{EventDecl, EventIndex};
 
@@ -35,7 +37,9 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         Format::Ndjson => Box::new(Json::default()),
     };
 
-    let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
+    // Not among the events on a terminal.
+    let on_terminal = output.is_stdout() && std::io::stdout().is_terminal();
+    let bar = (!on_terminal).then(|| Bar::watch(files.traces.iter().map(Input::progress).collect()));
     let mut trace = Trace::new(files.traces, declared, selection);
     render.begin(&mut output.block);
     trace.for_each(|item| {
