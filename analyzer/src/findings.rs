@@ -58,19 +58,19 @@ impl Findings {
         self.moved += 1;
     }
 
-    /// Takes in the error that ended a file of `total` bytes.
+    /// Takes in the error that ended a file of `total` bytes, which is called `name`, and `file` where offsets are told.
     #[cold]
-    pub(crate) fn add_error(&mut self, file: &str, error: &Error, total: Option<u64>) {
+    pub(crate) fn add_error(&mut self, name: &str, file: &str, error: &Error, total: Option<u64>) {
         match error.kind() {
             ErrorKind::TornTail(left) => self.torn.push(format!(
                 "{file} ends inside a record at offset {}: {left} bytes left over, as when the traced program was killed",
                 error.offset()
             )),
             ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self.torn.push(format!(
-                "{file}: the compressed data ends early, at offset {} of what it holds",
+                "{name}: the compressed data ends early, at offset {} of what it holds",
                 error.offset()
             )),
-            ErrorKind::Io(_) => self.add_unreadable(file, error),
+            ErrorKind::Io(_) => self.add_unreadable(name, error),
             _ => {
                 let rest = total.map_or("the rest".to_owned(), |total| {
                     format!("{} of {total} bytes", total.saturating_sub(error.offset()))

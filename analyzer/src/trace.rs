@@ -241,6 +241,8 @@ pub(crate) struct Trace {
     pub(crate) kinds: Kinds,
     pub(crate) findings: Findings,
     pub(crate) files: Vec<FileFacts>,
+    events_read: u64,
+    events_selected: u64,
 }
 
 impl Trace {
@@ -249,7 +251,15 @@ impl Trace {
         let kinds =
             Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared, faults: Vec::new() };
         let findings = Findings::default();
-        Self { inputs: inputs.into_iter(), selection, kinds, findings, files: Vec::new() }
+        Self {
+            inputs: inputs.into_iter(),
+            selection,
+            kinds,
+            findings,
+            files: Vec::new(),
+            events_read: 0,
+            events_selected: 0,
+        }
     }
 
     /// Hands every event and gap that the user asked for to `visit`.
@@ -278,12 +288,14 @@ impl Trace {
         left: &mut u64,
         visit: &mut impl FnMut(Item<'_>) -> Result<()>,
     ) -> Result<()> {
-        let file = input.name.clone();
-        let total_bytes = input.total_bytes;
+        let name = input.name.clone();
+        let total_bytes = if input.is_compressed { None } else { input.progress().total };
+        // As the place of what is told: offsets are those of what was compressed.
+        let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let mut records = match StreamReader::new(input.read_ahead()?) {
             Ok(records) => records,
             Err(error) => {
-                self.findings.add_unreadable(&file, &error);
+                self.findings.add_unreadable(&name, &error);
                 return Ok(());
             }
         };
@@ -296,6 +308,7 @@ impl Trace {
         while *left > 0 {
             match records.next_record() {
                 Ok(Some(Record::Event(record))) => {
+                    self.events_read += 1;
                     let in_window = clock.admits(record.timestamp_ns);
                     let index = match names.slot(record.id) {
                         Some(slot) => {
@@ -319,6 +332,7 @@ impl Trace {
                         kind.misfits.count(fit, record.offset, &file);
                     }
                     *left -= 1;
+                    self.events_selected += 1;
                     visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?;
                 }
                 Ok(Some(Record::Dropped(record))) => {
@@ -350,14 +364,14 @@ impl Trace {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    self.findings.add_error(&file, &error, total_bytes);
+                    self.findings.add_error(&name, &file, &error, total_bytes);
                     break;
                 }
             }
         }
         let header = records.header();
         self.files.push(FileFacts {
-            name: file,
+            name,
             version: header.version,
             byte_order: header.byte_order,
             mappings,
@@ -381,10 +395,18 @@ impl Trace {
                 || self.kinds.list.iter().any(|kind| kind.name == name)
                 || self.files.iter().any(|file| file.names.iter().any(|mapped| mapped == name));
             if !exists {
-                let nearest = self.kinds.declared.nearest(name);
+                let mapped = || self.files.iter().find_map(|file| file.names.nearest(name));
+                let nearest = self.kinds.declared.nearest(name).or_else(mapped);
                 let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
                 say::warning(&format!("no event is called {name}{hint}"));
             }
+        }
+    }
+
+    /// Says on stderr if there are events, but none that the user asked for.
+    pub(crate) fn say_if_nothing_selected(&self) {
+        if self.events_selected == 0 && self.events_read > 0 && self.selection.limit != Some(0) {
+            say::note(&format!("none of {} events was selected", self.events_read));
         }
     }
 

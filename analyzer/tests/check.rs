@@ -113,7 +113,7 @@ fn without_a_valid_header_there_is_nothing_to_check() {
     };
     for (what, file) in [
         ("empty", &[][..]),
-        ("text", sample::EVENTS),
+        ("bytes", &[0; 64]),
         ("the id", &with_byte(0, 0)),
         ("the magic", &with_byte(8, 0)),
         ("the version", &with_byte(16, 5)),

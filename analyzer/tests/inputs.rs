@@ -283,7 +283,7 @@ fn files_that_cannot_be_opened_are_named_with_the_reason() {
         ("check absent", "error: cannot open absent: No such file or directory (os error 2)\n"),
         ("events absent", "error: cannot open absent: No such file or directory (os error 2)\n"),
         ("decode folder ev", "error: cannot open folder: it is a directory\n"),
-        ("decode ev", "error: ev: not a trace file: it starts with 0x6564206568542023, not eight bytes 0xff\n"),
+        ("decode ev", "error: ev is text, so it is no trace; a trace-events file comes with one\n"),
         ("decode t.trace --events t.trace", "error: t.trace is a trace, not a trace-events file\n"),
     ] {
         let run = dir.run(line).exits(2);
@@ -412,4 +412,25 @@ fn a_full_disk_is_an_error_of_every_command() {
     }
     let run = dir.run("decode t.trace ev -o /dev/full").exits(2);
     assert!(run.stderr.ends_with("error: cannot write to /dev/full: No space left on device (os error 28)\n"));
+}
+
+#[test]
+fn the_trace_events_file_may_stand_anywhere_among_the_traces() {
+    let dir = sample_dir();
+    for line in ["decode ev t.trace -F compat", "decode t.trace ev -F compat"] {
+        assert_eq!(dir.run(line).exits(0).stdout, decoded(), "{line}");
+    }
+    let run = dir.run("decode ev ev").exits(2);
+    assert_eq!(run.stderr, "error: ev is text, so it is no trace; a trace-events file comes with one\n");
+}
+
+#[test]
+fn a_choice_that_selects_nothing_is_said() {
+    let dir = sample_dir();
+    for line in ["decode t.trace ev -e 'never*'", "decode t.trace ev --pid 1", "info t.trace ev -t 500s-"] {
+        let run = dir.run(line).exits(0);
+        assert!(run.stderr.ends_with("note: none of 4 events was selected\n"), "{line}: {}", run.stderr);
+    }
+    let run = dir.run("decode t.trace --events /dev/null -e disk_raed").exits(0);
+    assert!(run.stderr.contains("warning: no event is called disk_raed; did you mean disk_read?\n"), "{}", run.stderr);
 }

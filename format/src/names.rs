@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::events::nearest;
 use crate::{EventId, MappingRecord};
 
 /// Which name an id means, at the current place in a file.
@@ -98,6 +99,12 @@ impl Names {
     /// Returns the names in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
+    }
+
+    /// Returns the mapped name that `name` was probably meant to be, if one is near.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        nearest(name, self.iter())
     }
 
     /// Returns the number of slots given out.

@@ -8,46 +8,65 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use crate::filter::{Globs, Selection};
 use crate::time::TimeRange;
 
-const EXIT_CODES: &str = "Exit codes:
+macro_rules! exit_codes {
+    () => {
+        "Exit codes:
   0  all is well; a trace that ends inside a record is, too
   1  the trace is damaged, or does not fit its declarations
-  2  wrong usage, no valid trace, or a file cannot be read or written";
+  2  wrong usage, no valid trace, or a file cannot be read or written"
+    };
+}
 
 /// Reads the trace files of QEMU's `simple` trace backend.
 #[derive(Debug, Parser)]
-#[command(name = "simpletrace-rs", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "simpletrace-rs", version, after_help = exit_codes!(), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to use colour
-    #[arg(long, visible_alias = "color", value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true)]
+    #[arg(long, visible_alias = "color", value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true, display_order = 100)]
     pub(crate) colour: Colour,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the events of a trace
-    #[command(after_help = "Example:
-  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms")]
+    #[command(
+        override_usage = "simpletrace-rs decode [OPTIONS] TRACE... [EVENTS]",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms")
+    )]
     Decode(DecodeArgs),
     /// Show what is in a trace, on one screen
-    #[command(after_help = "Example:
-  simpletrace-rs info trace-1234")]
+    #[command(
+        override_usage = "simpletrace-rs info [OPTIONS] TRACE... [EVENTS]",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs info trace-1234")
+    )]
     Info(InfoArgs),
     /// List and search declarations, and say what does not fit between them and a trace
-    #[command(after_help = "Example:
+    #[command(after_help = concat!(exit_codes!(), "
+
+Example:
   simpletrace-rs events trace-events-all -e 'qcow2_*'
-  simpletrace-rs events trace-1234 trace-events-all")]
+  simpletrace-rs events trace-1234 trace-events-all"))]
     Events(EventsArgs),
     /// Check that every byte of a trace is accounted for
-    #[command(after_help = "Exit codes:
+    #[command(
+        override_usage = "simpletrace-rs check [OPTIONS] TRACE... [EVENTS]",
+        after_help = "Exit codes:
   0  every byte is accounted for
   1  the header is valid, but something was skipped or is unmapped, a second header follows, or,
      with EVENTS, arguments do not fit their declaration
   2  there is no valid header, or the file cannot be read
 
 Example:
-  simpletrace-rs check trace-1234 trace-events-all && echo sound")]
+  simpletrace-rs check trace-1234 trace-events-all && echo sound"
+    )]
     Check(CheckArgs),
     /// Print shell completions or man pages
     #[command(after_help = "Example:
@@ -59,11 +78,11 @@ Example:
 /// `TRACE... [EVENTS]`, and the other way to name EVENTS.
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
-    /// Trace files, read as one; `-` is stdin, .gz and .zst are decompressed. The last one may be the trace-events file
+    /// Trace files, read as one, and the trace-events file; `-` is stdin, .gz and .zst are decompressed
     ///
-    /// Several traces are read in order of their first timestamp. If the last file of several is text, it is the trace-events
-    /// file: the declarations of the build that wrote the trace, `trace-events-all` in QEMU's data directory.
-    #[arg(value_name = "TRACE... [EVENTS]", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    /// Several traces are read in order of their first timestamp. A file of text is the trace-events file: the declarations of the
+    /// build that wrote the trace, `trace-events-all` in QEMU's data directory.
+    #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// A trace-events file; repeat it for modules that bring their own
     ///
@@ -91,8 +110,8 @@ pub(crate) struct SelectArgs {
     /// Only records of this process; repeat it for more
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
-    /// Stop after so many events
-    #[arg(long, value_name = "N")]
+    /// Stop after so many events; gaps count, too
+    #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 }
 
@@ -178,7 +197,7 @@ pub(crate) struct EventsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The trace, and perhaps the trace-events file to hold it against; `-` is stdin
-    #[arg(value_name = "TRACE... [EVENTS]", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// A trace-events file; repeat it for modules that bring their own
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

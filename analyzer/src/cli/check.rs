@@ -33,12 +33,14 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
         Outcome::Faulty => "faulty",
         Outcome::Failed => "not readable",
     };
+    let only_torn = trace.outcome(false) == Outcome::Good && !trace.findings.torn.is_empty() && !longer;
+    let reason = if only_torn { "ends inside a record; " } else { "" };
     let mappings = count(trace.files.iter().map(|file| file.mappings).sum(), "mapping");
     let events = count(events, "event");
     let bytes: u64 = trace.files.iter().map(|file| file.bytes).sum();
     let gaps = count(trace.findings.gaps, "dropped record");
     let mut output = Output::create(None, [])?;
-    output.block.put(format!("{verdict}: {mappings}, {events}, {gaps}, {bytes} bytes understood\n"));
+    output.block.put(format!("{verdict}: {reason}{mappings}, {events}, {gaps}, {bytes} bytes understood\n"));
     output.finish()?;
     Ok(outcome)
 }

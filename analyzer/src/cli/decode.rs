@@ -53,6 +53,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     output.finish()?;
     drop(bar);
     trace.say_findings();
+    trace.say_if_nothing_selected();
     Ok(trace.outcome(args.strict))
 }
 

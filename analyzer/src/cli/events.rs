@@ -23,9 +23,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let mut index = EventIndex::new();
     let mut faulty = false;
     for path in &args.files {
-        let mut input = Input::open(path)?;
+        let input = Input::open(path)?;
         // Alone, a file is meant to be trace-events whatever it looks like.
-        if args.files.len() > 1 && !looks_like_events(&mut input) {
+        if args.files.len() > 1 && !looks_like_events(&input) {
             traces.push(input);
             continue;
         }
@@ -103,9 +103,8 @@ fn list(set: &EventSet, args: &EventsArgs, globs: &Globs) -> Result<()> {
             }
         }
         ReportFormat::Json => {
-            let events: Vec<_> = found.iter().map(|decl| Listed::new(set, decl)).collect();
-            let document = serde_json::json!({ "schema": "simpletrace-rs.events/1", "events": events });
-            output.block.put(serde_json::to_string_pretty(&document)?);
+            let events = found.iter().map(|decl| Listed::new(set, decl)).collect();
+            output.block.put(serde_json::to_string_pretty(&List { schema: "simpletrace-rs.events/1", events })?);
             output.block.byte(b'\n');
         }
     }
@@ -247,6 +246,13 @@ fn declaration(decl: &EventDecl) -> String {
 fn argument(arg: &ArgDecl) -> String {
     let blank = if arg.c_type.ends_with('*') { "" } else { " " };
     format!("{}{blank}{}", arg.c_type, arg.name)
+}
+
+/// The JSON list; docs/EXPORTS.md says what each field means.
+#[derive(Serialize)]
+struct List<'a> {
+    schema: &'static str,
+    events: Vec<Listed<'a>>,
 }
 
 /// A declaration in the JSON list.

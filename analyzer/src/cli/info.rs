@@ -43,6 +43,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     }
     output.finish()?;
     trace.say_findings();
+    trace.say_if_nothing_selected();
     Ok(trace.outcome(false))
 }
 
@@ -101,7 +102,9 @@ impl Pids {
     fn settle(&mut self) {
         let run = std::mem::take(&mut self.run);
         if run == 0 {
-        } else if self.counts.len() < MAX_PIDS || self.counts.contains_key(&self.current) {
+            return;
+        }
+        if self.counts.len() < MAX_PIDS || self.counts.contains_key(&self.current) {
             *self.counts.entry(self.current).or_default() += run;
         } else {
             self.beyond += run;
@@ -178,6 +181,7 @@ impl Tally {
         let findings = &trace.findings;
         Report {
             schema: "simpletrace-rs.info/1",
+            with_declarations: !trace.kinds.declared().is_empty(),
             files: trace
                 .files
                 .iter()
@@ -217,6 +221,8 @@ impl Tally {
 #[derive(Debug, Serialize)]
 struct Report {
     schema: &'static str,
+    #[serde(skip)]
+    with_declarations: bool,
     files: Vec<FileReport>,
     records: u64,
     records_per_s: Option<f64>,
@@ -329,6 +335,7 @@ impl Report {
             let rate = event.records_per_s.map_or("-".to_owned(), |rate| format!("{rate:.1}"));
             let note = match event {
                 EventReport { mapped: false, .. } => "  (unmapped)",
+                EventReport { declared: false, .. } if self.with_declarations => "  (not declared)",
                 EventReport { misfits: 1.., .. } => "  (not as declared)",
                 _ => "",
             };

@@ -34,14 +34,18 @@ impl Files {
         self.traces.iter().chain(&self.events).map(move |input| input.path.as_deref().unwrap_or(stdin))
     }
 
-    /// Sorts out `TRACE... [EVENTS]`: the last of several files is the trace-events file if it looks like text, unless
-    /// `--events` named one. Where none is given, `search` says whether to look for it.
+    /// Sorts out `TRACE... [EVENTS]`: files of text are trace-events files, wherever they stand, unless `--events` named some.
+    /// Where there is none, `search` says whether to look for it.
     pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
         allow_stdin_once(files.iter().chain(events))?;
         let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
         let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-        if events.is_empty() && traces.len() > 1 && traces.last_mut().is_some_and(looks_like_events) {
-            events.extend(traces.pop());
+        if events.is_empty() {
+            let (text, others) = traces.into_iter().partition(looks_like_events);
+            (events, traces) = (text, others);
+            if let (Some(file), []) = (events.first(), &traces[..]) {
+                bail!("{} is text, so it is no trace; a trace-events file comes with one", file.name);
+            }
         }
         if events.is_empty() && search {
             events.extend(find_events(&traces)?);
@@ -108,7 +112,7 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
     let name = input.name.clone();
     let mut source = Vec::new();
     let cannot_read = || format!("cannot read {name}");
-    if Header::sniff(input.peek(16).with_context(cannot_read)?).is_some() {
+    if Header::sniff(input.head()).is_some() {
         bail!("{name} is a trace, not a trace-events file");
     }
     input.by_ref().take(MAX_EVENTS_BYTES + 1).read_to_end(&mut source).with_context(cannot_read)?;
@@ -119,14 +123,15 @@ pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
 }
 
 /// Whether a file given without a word on what it is, is a trace-events file: text, or named like one and empty.
-pub(crate) fn looks_like_events(input: &mut Input) -> bool {
+pub(crate) fn looks_like_events(input: &Input) -> bool {
     let named_so = input.name.contains("events") || input.path.as_deref() == Some(Path::new("/dev/null"));
-    input.path.is_some() && input.peek(1024).is_ok_and(|head| if head.is_empty() { named_so } else { is_text(head) })
+    let head = input.head();
+    input.path.is_some() && if head.is_empty() { named_so } else { is_text(head) }
 }
 
 fn is_text(head: &[u8]) -> bool {
-    head.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\t' | b'\r' | 0x0c))
-        && !head.starts_with(&[0xff; 8])
+    // 0xff is in no UTF-8, and begins every trace.
+    head.iter().all(|&byte| matches!(byte, b' '..=0xfe | b'\n' | b'\t' | b'\r' | 0x0c))
 }
 
 /// Looks where a trace-events file may be, and says on stderr which one was taken.

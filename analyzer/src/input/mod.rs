@@ -28,11 +28,10 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// What the file system says of it; `None` for standard input.
     pub(crate) path: Option<PathBuf>,
-    /// How many bytes it has, if that is known: not of compressed ones.
-    pub(crate) total_bytes: Option<u64>,
+    pub(crate) is_compressed: bool,
     reader: Box<dyn Read + Send>,
-    /// Read before it was asked for.
-    peeked: Vec<u8>,
+    /// The first bytes, read before they were asked for.
+    head: Vec<u8>,
     progress: Progress,
 }
 
@@ -71,26 +70,24 @@ impl Input {
         };
         let (file, progress) = open().with_context(|| format!("cannot open {name}"))?;
         let mut file = Counting { file, done: Arc::clone(&progress.done) };
-        let mut magic = Vec::new();
-        file.by_ref().take(4).read_to_end(&mut magic).with_context(|| format!("cannot read {name}"))?;
-        let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-        let mut peeked = Vec::new();
-        let reader: Box<dyn Read + Send> = if gzip || zstd {
-            let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(file));
-            if gzip {
+        let mut head = read_head(&mut file).with_context(|| format!("cannot read {name}"))?;
+        let gzip = head.starts_with(&[0x1f, 0x8b]);
+        let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let mut reader: Box<dyn Read + Send> = Box::new(file);
+        if gzip || zstd {
+            let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(head).chain(reader));
+            reader = if gzip {
                 Box::new(flate2::bufread::MultiGzDecoder::new(whole))
             } else {
                 let mut decoder = zstd::Decoder::with_buffer(whole)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                 Box::new(decoder)
-            }
-        } else {
-            peeked = magic;
-            Box::new(file)
-        };
-        let total_bytes = if gzip || zstd { None } else { progress.total };
-        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), total_bytes, reader, peeked, progress })
+            };
+            // What is wrong with it, if anything, comes out when it is read.
+            head = read_head(&mut reader).unwrap_or_default();
+        }
+        let is_compressed = gzip || zstd;
+        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), is_compressed, reader, head, progress })
     }
 
     /// Returns how far it has been read, to be asked while something else reads it.
@@ -109,26 +106,33 @@ impl Input {
         Ok(Self { reader: Box::new(ReadAhead::start(self.reader)?), ..self })
     }
 
-    /// Reads ahead until `count` bytes, or all there are, can be looked at; later reads begin with them.
-    pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
-        let missing = count.saturating_sub(self.peeked.len()) as u64;
-        match self.reader.by_ref().take(missing).read_to_end(&mut self.peeked) {
-            // Compressed data that was cut: whoever reads on is told.
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-            _ => Ok(&self.peeked),
-        }
+    /// Returns the first bytes, decompressed: [`HEAD_BYTES`] or all there are. Only before anything is read.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
     }
 }
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.peeked.is_empty() {
+        if self.head.is_empty() {
             return self.reader.read(buffer);
         }
-        let count = self.peeked.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.peeked[..count]);
-        self.peeked.drain(..count);
+        let count = self.head.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.head[..count]);
+        self.head.drain(..count);
         Ok(count)
+    }
+}
+
+/// How many bytes are looked at to tell what a file is.
+const HEAD_BYTES: u64 = 16;
+
+fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    match reader.take(HEAD_BYTES).read_to_end(&mut head) {
+        // Compressed data that was cut: whoever reads on is told.
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+        _ => Ok(head),
     }
 }
 
