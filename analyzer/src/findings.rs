@@ -6,9 +6,21 @@ use std::error::Error as _;
 
 use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace};
 
+use crate::fit::{Misfit, Misfits};
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Kind, Kinds, Misfit, Misfits};
+use crate::trace::{Kind, Kinds};
+
+/// How a command ended; the number is the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// All is well, or as well as can be expected of a killed program's trace.
+    Good = 0,
+    /// There is a result, but the trace is damaged or does not fit its declarations.
+    Faulty = 1,
+    /// There is no result, or only a part of one.
+    Failed = 2,
+}
 
 /// Everything about the files that their reader should be told.
 #[derive(Debug, Default)]

@@ -9,6 +9,7 @@
 mod cli;
 mod filter;
 mod findings;
+mod fit;
 mod input;
 mod output;
 mod progress;

@@ -23,6 +23,8 @@ pub(crate) struct Output {
     full: Option<SyncSender<Block>>,
     empty: Receiver<Block>,
     writer: Option<JoinHandle<io::Result<()>>>,
+    /// The failure of a flush, not told yet.
+    failed: Option<anyhow::Error>,
     pub(crate) block: Block,
 }
 
@@ -54,7 +56,7 @@ impl Output {
             .spawn(move || write_blocks(sink, &to_write, &give_back))
             .context("cannot start the writing thread")?;
         let block = Block::with_capacity(BLOCK_BYTES);
-        Ok(Self { name, is_stdout: path.is_none(), full: Some(full), empty, writer: Some(writer), block })
+        Ok(Self { name, is_stdout: path.is_none(), full: Some(full), empty, writer: Some(writer), failed: None, block })
     }
 
     /// Whether it is standard output.
@@ -65,17 +67,27 @@ impl Output {
     /// Hands the block over if it is nearly full.
     #[inline]
     pub(crate) fn write_if_full(&mut self) -> Result<()> {
-        if self.block.len() < BLOCK_BYTES - 4096 { Ok(()) } else { self.write() }
+        if self.block.len() < BLOCK_BYTES - 4096 && self.failed.is_none() { Ok(()) } else { self.write() }
+    }
+
+    /// Hands the block over, full or not; the next write tells if that failed.
+    pub(crate) fn flush(&mut self) {
+        if self.block.len() > 0 {
+            self.failed = self.write().err();
+        }
     }
 
     /// Writes everything, waits for it, and says whether it worked.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.write()?;
         self.close()
     }
 
     #[cold]
     fn write(&mut self) -> Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let sent = self.empty.recv().is_ok_and(|next| {
             let block = std::mem::replace(&mut self.block, next);
             self.full.as_ref().is_some_and(|full| full.send(block).is_ok())

@@ -3,7 +3,6 @@
 //! [`Trace`] reads the files of one command one behind the other. What is wrong with them is gathered in [`Findings`] on the way
 //! and said once at the end, so that every command reports the same faults in the same words.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use anyhow::Result;
@@ -12,10 +11,10 @@ use simpletrace_format::{
     ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
 };
 
-use crate::cli::Outcome;
 use crate::filter::{Clock, DROPPED, Selection};
-use crate::findings::Findings;
-use crate::input::Input;
+use crate::findings::{Findings, Outcome};
+use crate::fit::{Fit, Layout, Misfits};
+use crate::input::{BeforeWait, Input};
 use crate::say;
 
 /// One event of the trace.
@@ -61,22 +60,6 @@ pub(crate) struct Kind {
     pub(crate) misfits: Misfits,
 }
 
-impl Misfits {
-    #[cold]
-    fn count(&mut self, fit: Fit, offset: u64, file: &str) {
-        let misfit = match fit {
-            Fit::Exact => return,
-            Fit::Undeclared => &mut self.undeclared,
-            Fit::Longer => &mut self.longer,
-            Fit::Shorter => &mut self.shorter,
-        };
-        if misfit.records == 0 {
-            misfit.first = format!("offset {offset} of {file}");
-        }
-        misfit.records += 1;
-    }
-}
-
 impl Kind {
     pub(crate) fn args(&self) -> &[ArgDecl] {
         self.decl.as_ref().map_or(&[], |decl| &decl.args)
@@ -86,72 +69,6 @@ impl Kind {
     fn fit(&self, payload: Payload<'_>) -> Fit {
         self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
     }
-}
-
-/// Where the strings are among the words of a payload.
-struct Layout {
-    /// For each string, how many words stand between it and the string before.
-    words_before_strings: Vec<usize>,
-    /// How many words stand behind the last string.
-    words_at_end: usize,
-}
-
-impl Layout {
-    fn new(args: &[ArgDecl]) -> Self {
-        let mut layout = Self { words_before_strings: Vec::new(), words_at_end: 0 };
-        for arg in args {
-            if arg.ty.is_string() {
-                layout.words_before_strings.push(std::mem::take(&mut layout.words_at_end));
-            } else {
-                layout.words_at_end += 1;
-            }
-        }
-        layout
-    }
-
-    #[inline]
-    fn fit(&self, payload: Payload<'_>) -> Fit {
-        let mut args = payload.args();
-        for &words in &self.words_before_strings {
-            if args.skip_words(words).and_then(|()| args.string()).is_none() {
-                return Fit::Shorter;
-            }
-        }
-        match args.rest().len().cmp(&(8 * self.words_at_end)) {
-            Ordering::Less => Fit::Shorter,
-            Ordering::Equal => Fit::Exact,
-            Ordering::Greater => Fit::Longer,
-        }
-    }
-}
-
-/// How the payload of a record and the declaration of its event agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// To the byte.
-    Exact,
-    /// Bytes are left over behind the declared arguments, as when the declaration is older than the trace.
-    Longer,
-    /// The payload ends, or a string reaches beyond it, before the declared arguments do.
-    Shorter,
-    /// There is no declaration.
-    Undeclared,
-}
-
-/// Records of one kind that were not as declared.
-#[derive(Debug, Default)]
-pub(crate) struct Misfits {
-    pub(crate) longer: Misfit,
-    pub(crate) shorter: Misfit,
-    pub(crate) undeclared: Misfit,
-}
-
-/// Records of one kind with the same fault.
-#[derive(Debug, Default)]
-pub(crate) struct Misfit {
-    pub(crate) records: u64,
-    /// The place of the first one, as messages name it.
-    pub(crate) first: String,
 }
 
 /// The kinds of event met so far, over all files: the same name in two files is the same kind.
@@ -243,6 +160,8 @@ pub(crate) struct Trace {
     pub(crate) files: Vec<FileFacts>,
     events_read: u64,
     events_selected: u64,
+    /// Called when a pipe has no more events for now.
+    pub(crate) before_wait: Option<BeforeWait>,
 }
 
 impl Trace {
@@ -259,6 +178,7 @@ impl Trace {
             files: Vec::new(),
             events_read: 0,
             events_selected: 0,
+            before_wait: None,
         }
     }
 
@@ -292,7 +212,7 @@ impl Trace {
         let total_bytes = if input.is_compressed { None } else { input.progress().total };
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
-        let mut records = match StreamReader::new(input.read_ahead()?) {
+        let mut records = match StreamReader::new(input.read_ahead(self.before_wait.clone())?) {
             Ok(records) => records,
             Err(error) => {
                 self.findings.add_unreadable(&name, &error);

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 
-use super::Outcome;
 use super::args::CheckArgs;
 use crate::filter::Selection;
-use crate::findings::count;
+use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;

@@ -1,13 +1,15 @@
 //! `decode`: prints events.
 
+use std::cell::RefCell;
 use std::io::IsTerminal as _;
+use std::rc::Rc;
 
 use anyhow::Result;
 use simpletrace_format::events::{EventDecl, EventIndex};
 
-use super::Outcome;
 use super::args::{Colour, DecodeArgs, Format};
 use crate::filter::{DROPPED, Globs};
+use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -42,13 +44,19 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let bar = (!on_terminal).then(|| Bar::watch(files.traces.iter().map(Input::progress).collect()));
     let mut trace = Trace::new(files.traces, declared, selection);
     render.begin(&mut output.block);
+    // Shared with whoever waits for a slow pipe, so that what came out of it does not wait, too.
+    let output = Rc::new(RefCell::new(output));
+    let waiting = Rc::clone(&output);
+    trace.before_wait = Some(Rc::new(move || waiting.borrow_mut().flush()));
     trace.for_each(|item| {
+        let output = &mut *output.borrow_mut();
         match item {
             Item::Event(event) => render.event(&event, &mut output.block),
             Item::Gap(gap) => render.gap(&gap, &mut output.block),
         }
         output.write_if_full()
     })?;
+    let output = &mut *output.borrow_mut();
     render.finish(&mut output.block);
     output.finish()?;
     drop(bar);

@@ -5,15 +5,16 @@ use serde::Serialize;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, EventSet, Mode};
 use std::collections::HashSet;
 
-use super::Outcome;
 use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
+use crate::findings::Outcome;
+use crate::fit::Misfits;
 use crate::input::{Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Item, Misfits, Trace};
+use crate::trace::{Item, Trace};
 
 pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let globs = Globs::parse(&args.patterns)?;

@@ -5,8 +5,8 @@ use std::fs;
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 
-use super::Outcome;
 use super::args::{Cli, Generate, GenerateArgs};
+use crate::findings::Outcome;
 use crate::output::Output;
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {

@@ -5,8 +5,8 @@ use serde::Serialize;
 use simpletrace_format::ByteOrder;
 use std::collections::BTreeMap;
 
-use super::Outcome;
 use super::args::{InfoArgs, ReportFormat};
+use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;

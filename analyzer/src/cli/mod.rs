@@ -12,19 +12,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser as _;
 
+use crate::findings::Outcome;
 use crate::output::is_broken_pipe;
 use crate::say;
-
-/// How a command ended; the number is the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Outcome {
-    /// All is well, or as well as can be expected of a killed program's trace.
-    Good = 0,
-    /// There is a result, but the trace is damaged or does not fit its declarations.
-    Faulty = 1,
-    /// There is no result, or only a part of one.
-    Failed = 2,
-}
 
 /// Runs the command that the process's arguments ask for.
 pub(crate) fn run() -> ExitCode {

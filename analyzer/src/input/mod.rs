@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::read_ahead::BeforeWait;
 use self::read_ahead::ReadAhead;
 use anyhow::{Context as _, Result, bail};
 
@@ -95,15 +96,20 @@ impl Input {
         self.progress.clone()
     }
 
-    /// Lets another thread do the reading, if there is enough of it to be worth one.
-    pub(crate) fn read_ahead(self) -> io::Result<Self> {
+    /// Lets another thread do the reading, if there is enough of it to be worth one. `before_wait` is called when a pipe has no
+    /// more for now.
+    pub(crate) fn read_ahead(self, before_wait: Option<BeforeWait>) -> io::Result<Box<dyn Read>> {
         /// Sooner read than a thread is started.
         const SMALL_BYTES: u64 = 1 << 20;
 
-        if self.progress.total.is_some_and(|total| total < SMALL_BYTES) {
-            return Ok(self);
+        match self.progress.total {
+            Some(0..SMALL_BYTES) => Ok(Box::new(self)),
+            total => {
+                let before_wait = before_wait.filter(|_| total.is_none());
+                let rest = ReadAhead::start(self.reader, before_wait)?;
+                Ok(Box::new(io::Cursor::new(self.head).chain(rest)))
+            }
         }
-        Ok(Self { reader: Box::new(ReadAhead::start(self.reader)?), ..self })
     }
 
     /// Returns the first bytes, decompressed: [`HEAD_BYTES`] or all there are. Only before anything is read.

@@ -4,6 +4,7 @@
 //! the decoder, and an empty one comes back.
 
 use std::io::{self, Read};
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// How much is read at a time, in bytes: few system calls, and still within a core's own cache.
@@ -18,7 +19,12 @@ pub(super) struct ReadAhead {
     empty: Sender<Vec<u8>>,
     chunk: Chunk,
     at: usize,
+    /// Called before it is waited for more.
+    before_wait: Option<BeforeWait>,
 }
+
+/// What is to be done when a trace comes in more slowly than it is decoded.
+pub(crate) type BeforeWait = Rc<dyn Fn()>;
 
 /// A buffer, and how much of it was filled.
 #[derive(Default)]
@@ -32,7 +38,7 @@ impl ReadAhead {
     ///
     /// The thread ends with its source, or when it has a buffer to hand over and nobody is there. Nobody waits for it, as it
     /// may stay in a read of a pipe for ever.
-    pub(super) fn start(source: Box<dyn Read + Send>) -> io::Result<Self> {
+    pub(super) fn start(source: Box<dyn Read + Send>, before_wait: Option<BeforeWait>) -> io::Result<Self> {
         let (filled, full) = channel();
         let (empty, to_fill) = channel();
         for _ in 0..BUFFERS {
@@ -40,7 +46,7 @@ impl ReadAhead {
             let _ = empty.send(vec![0; CHUNK_BYTES]);
         }
         std::thread::Builder::new().name("input".to_owned()).spawn(move || fill(source, &to_fill, &filled))?;
-        Ok(Self { full, empty, chunk: Chunk::default(), at: 0 })
+        Ok(Self { full, empty, chunk: Chunk::default(), at: 0, before_wait })
     }
 }
 
@@ -68,8 +74,14 @@ impl Read for ReadAhead {
                 // Without a receiver the thread has ended, and needs no more buffers.
                 let _ = self.empty.send(buffer);
             }
+            let next = self.full.try_recv().or_else(|_| {
+                if let Some(before_wait) = &self.before_wait {
+                    before_wait();
+                }
+                self.full.recv()
+            });
             // The thread sends its last word before it ends.
-            self.chunk = self.full.recv().unwrap_or_else(|_| Ok(Chunk::default()))?;
+            self.chunk = next.unwrap_or_else(|_| Ok(Chunk::default()))?;
         }
         let count = out.len().min(self.chunk.len - self.at);
         out[..count].copy_from_slice(&self.chunk.buffer[self.at..self.at + count]);
@@ -85,7 +97,7 @@ mod tests {
     #[test]
     fn everything_comes_out_in_order_and_then_nothing() {
         let bytes: Vec<u8> = (0..3 * CHUNK_BYTES as u32 + 77).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
-        let mut reader = ReadAhead::start(Box::new(io::Cursor::new(bytes.clone()))).unwrap();
+        let mut reader = ReadAhead::start(Box::new(io::Cursor::new(bytes.clone())), None).unwrap();
         let mut read = Vec::new();
         reader.read_to_end(&mut read).unwrap();
         assert!(read == bytes);
@@ -100,7 +112,7 @@ mod tests {
                 Err(io::Error::other("broken"))
             }
         }
-        let mut reader = ReadAhead::start(Box::new((&b"abc"[..]).chain(Broken))).unwrap();
+        let mut reader = ReadAhead::start(Box::new((&b"abc"[..]).chain(Broken)), None).unwrap();
         let mut read = Vec::new();
         assert_eq!(reader.read_to_end(&mut read).unwrap_err().to_string(), "broken");
         assert_eq!(read, b"abc");

@@ -7,7 +7,8 @@ use simpletrace_format::events::Format;
 
 use super::block::Block;
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Fit, Gap, Kind};
+use crate::fit::Fit;
+use crate::trace::{Event, Gap, Kind};
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {
@@ -44,7 +45,7 @@ impl Render for Log {
                     if index > 0 {
                         block.byte(b' ');
                     }
-                    super::text::put_value(value, false, block);
+                    super::value::put_value(value, false, block);
                 }
             }
         }

@@ -7,6 +7,7 @@ mod json;
 mod log;
 mod table;
 mod text;
+mod value;
 
 use crate::trace::{Event, Gap, Kind};
 

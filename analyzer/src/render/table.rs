@@ -5,9 +5,10 @@
 use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
-use super::text::{hex_args, put_value};
+use super::value::{hex_args, put_value};
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Fit, Gap};
+use crate::fit::Fit;
+use crate::trace::{Event, Gap, Kind};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
 const SAMPLE_ROWS: usize = 2000;
@@ -17,12 +18,10 @@ pub(crate) struct Table {
     only: Option<EventDecl>,
     columns: Vec<Column>,
     /// Rows kept until the widths are known; then none.
-    sample: Vec<Vec<String>>,
+    sample: Vec<Row>,
     widths_known: bool,
-    /// Which arguments are shown in hexadecimal.
-    hex: PerKind<Vec<bool>>,
-    /// Where a value is written, kept for its capacity.
-    cell: Block,
+    kinds: PerKind<Prepared>,
+    row: RowBuilder,
 }
 
 #[derive(Debug)]
@@ -30,6 +29,29 @@ struct Column {
     title: String,
     width: usize,
     right: bool,
+}
+
+/// The cells of a row, one behind the other.
+#[derive(Debug, Default)]
+struct Row {
+    text: Vec<u8>,
+    /// Where each cell ends.
+    ends: Vec<usize>,
+}
+
+/// A row being written, kept for its capacity.
+#[derive(Debug, Default)]
+struct RowBuilder {
+    text: Block,
+    ends: Vec<usize>,
+}
+
+/// What is the same for all events of a kind.
+#[derive(Debug)]
+struct Prepared {
+    name: String,
+    /// The name of each argument, its type, and whether it is shown in hexadecimal.
+    args: Vec<(String, ArgType, bool)>,
 }
 
 impl Table {
@@ -46,100 +68,98 @@ impl Table {
             }
             None => columns.push(Column::new("args", false)),
         }
-        Self { only, columns, sample: Vec::new(), widths_known: false, hex: PerKind::default(), cell: Block::default() }
+        Self {
+            only,
+            columns,
+            sample: Vec::new(),
+            widths_known: false,
+            kinds: PerKind::default(),
+            row: RowBuilder::default(),
+        }
     }
 
-    fn row(
-        &mut self,
-        (timestamp_ns, start_ns): (u64, u64),
-        pid: u32,
-        event: &str,
-        args: Vec<String>,
-        block: &mut Block,
-    ) {
-        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        let sign = if timestamp_ns < start_ns { "-" } else { "" };
-        let since_start = format!("{sign}{}", seconds(timestamp_ns.abs_diff(start_ns)));
-        let mut row = vec![seconds(timestamp_ns), since_start, pid.to_string(), event.to_owned()];
-        row.extend(args);
+    fn end_row(&mut self, block: &mut Block) {
         if self.widths_known {
-            return self.line(&row, block);
+            put_row(&self.columns, self.row.text.as_bytes(), &self.row.ends, block);
+        } else {
+            self.sample.push(Row { text: self.row.text.as_bytes().to_vec(), ends: self.row.ends.clone() });
+            if self.sample.len() == SAMPLE_ROWS {
+                self.write_sample(block);
+            }
         }
-        self.sample.push(row);
-        if self.sample.len() == SAMPLE_ROWS {
-            self.write_sample(block);
-        }
+        self.row.text.clear();
+        self.row.ends.clear();
     }
 
     fn write_sample(&mut self, block: &mut Block) {
         self.widths_known = true;
-        let rows = std::mem::take(&mut self.sample);
         for (index, column) in self.columns.iter_mut().enumerate() {
-            let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count());
-            column.width = cells.max().unwrap_or(0).max(column.title.chars().count());
+            let cells = self.sample.iter().filter_map(|row| cells(&row.text, &row.ends).nth(index));
+            column.width = cells.map(width).max().unwrap_or(0).max(width(column.title.as_bytes()));
         }
-        let titles: Vec<_> = self.columns.iter().map(|column| column.title.clone()).collect();
-        self.line(&titles, block);
-        for row in &rows {
-            self.line(row, block);
+        let mut titles = RowBuilder::default();
+        for column in &self.columns {
+            titles.text.put(&column.title);
+            titles.end_cell();
         }
-    }
-
-    fn line(&self, row: &[String], block: &mut Block) {
-        let mut line = String::new();
-        for (index, cell) in row.iter().enumerate() {
-            if index > 0 {
-                line.push_str("  ");
-            }
-            match self.columns.get(index) {
-                Some(Column { width, right: true, .. }) => line.push_str(&format!("{cell:>width$}")),
-                Some(Column { width, .. }) if index + 1 < row.len() => line.push_str(&format!("{cell:<width$}")),
-                _ => line.push_str(cell),
-            }
+        put_row(&self.columns, titles.text.as_bytes(), &titles.ends, block);
+        for row in std::mem::take(&mut self.sample) {
+            put_row(&self.columns, &row.text, &row.ends, block);
         }
-        block.put(line.trim_end());
-        block.byte(b'\n');
     }
 }
 
 impl Render for Table {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
+        let kind = self.kinds.get(event.kind, Prepared::new);
+        let row = &mut self.row;
+        row.start(event.record.timestamp_ns, event.start_ns, event.record.pid, &kind.name);
         let mut args = event.record.payload.args();
-        let hex = self.hex.get(event.kind, |kind| hex_args(kind).take(kind.args().len()).collect());
-        let values = event.kind.args().iter().zip(hex).map_while(|(arg, &mut is_hex)| {
-            self.cell.clear();
-            put_value(args.next(arg.ty)?, is_hex, &mut self.cell);
-            Some(String::from_utf8_lossy(self.cell.as_bytes()).into_owned())
-        });
-        let mut cells: Vec<String> = values.collect();
-        if self.only.is_none() {
-            let named = event.kind.args().iter().zip(&cells).map(|(arg, value)| format!("{}={value}", arg.name));
-            let mut text = named.collect::<Vec<_>>();
-            if event.fit == Fit::Undeclared {
-                let words = std::iter::from_fn(|| args.word()).enumerate();
-                text.extend(words.map(|(index, word)| format!("word{index}={word:#x}")));
+        let mut blank = "";
+        for (name, ty, is_hex) in &kind.args {
+            let Some(value) = args.next(*ty) else { break };
+            if self.only.is_none() {
+                row.text.put(std::mem::replace(&mut blank, " "));
+                row.text.put(name);
+                row.text.byte(b'=');
             }
-            cells = vec![text.join(" ")];
+            put_value(value, *is_hex, &mut row.text);
+            if self.only.is_some() {
+                row.end_cell();
+            }
+        }
+        if event.fit == Fit::Undeclared {
+            let mut index = 0;
+            while let Some(word) = args.word() {
+                row.text.put(std::mem::replace(&mut blank, " "));
+                row.text.put("word");
+                row.text.decimal(index);
+                row.text.put("=0x");
+                row.text.hex(word);
+                index += 1;
+            }
+        }
+        if self.only.is_none() {
+            row.end_cell();
         }
         if !args.rest().is_empty() {
             // Behind all columns, also if the record ended before them.
-            cells.resize(self.only.as_ref().map_or(cells.len(), |decl| decl.args.len()), String::new());
-            let hex: String = args.rest().iter().map(|byte| format!("{byte:02x}")).collect();
-            cells.push(format!("left_over={hex}"));
+            while row.ends.len() < self.columns.len() {
+                row.end_cell();
+            }
+            row.text.put("left_over=");
+            row.text.hex_bytes(args.rest());
+            row.end_cell();
         }
-        self.row(
-            (event.record.timestamp_ns, event.start_ns),
-            event.record.pid,
-            &printable(&event.kind.name),
-            cells,
-            block,
-        );
+        self.end_row(block);
     }
 
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
-        let record = &gap.record;
-        let count = vec![format!("count={}", record.count)];
-        self.row((record.timestamp_ns, gap.start_ns), record.pid, "dropped", count, block);
+        self.row.start(gap.record.timestamp_ns, gap.start_ns, gap.record.pid, "dropped");
+        self.row.text.put("count=");
+        self.row.text.decimal(gap.record.count);
+        self.row.end_cell();
+        self.end_row(block);
     }
 
     fn finish(&mut self, block: &mut Block) {
@@ -149,8 +169,66 @@ impl Render for Table {
     }
 }
 
+impl Prepared {
+    fn new(kind: &Kind) -> Self {
+        let args = kind.args().iter().zip(hex_args(kind));
+        Self {
+            name: printable(&kind.name),
+            args: args.map(|(arg, is_hex)| (arg.name.clone(), arg.ty, is_hex)).collect(),
+        }
+    }
+}
+
+impl RowBuilder {
+    fn start(&mut self, timestamp_ns: u64, start_ns: u64, pid: u32, event: &str) {
+        self.text.seconds(timestamp_ns);
+        self.end_cell();
+        if timestamp_ns < start_ns {
+            self.text.byte(b'-');
+        }
+        self.text.seconds(timestamp_ns.abs_diff(start_ns));
+        self.end_cell();
+        self.text.decimal(pid.into());
+        self.end_cell();
+        self.text.put(event);
+        self.end_cell();
+    }
+
+    fn end_cell(&mut self) {
+        self.ends.push(self.text.len());
+    }
+}
+
 impl Column {
     fn new(title: &str, right: bool) -> Self {
         Self { title: title.to_owned(), width: 0, right }
     }
+}
+
+fn cells<'a>(text: &'a [u8], ends: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends).map(|(start, &end)| text.get(start..end).unwrap_or_default())
+}
+
+/// Characters, as a terminal has columns for nearly all of them.
+fn width(cell: &[u8]) -> usize {
+    str::from_utf8(cell).map_or(cell.len(), |text| text.chars().count())
+}
+
+fn put_row(columns: &[Column], text: &[u8], ends: &[usize], block: &mut Block) {
+    // Padding is written only once something stands behind it.
+    let mut padding = 0;
+    for (index, cell) in cells(text, ends).enumerate() {
+        let (width, right) = columns.get(index).map_or((0, false), |column| (column.width, column.right));
+        let missing = width.saturating_sub(self::width(cell));
+        padding += if index > 0 { 2 } else { 0 } + if right { missing } else { 0 };
+        if !cell.is_empty() {
+            for _ in 0..std::mem::take(&mut padding) {
+                block.byte(b' ');
+            }
+            block.put(cell);
+        }
+        padding += if right { 0 } else { missing };
+    }
+    block.byte(b'\n');
 }

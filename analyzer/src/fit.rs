@@ -1,0 +1,88 @@
+//! Whether a record's payload is as its event's declaration says.
+
+use std::cmp::Ordering;
+
+use simpletrace_format::Payload;
+use simpletrace_format::events::ArgDecl;
+
+/// How the payload of a record and the declaration of its event agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// To the byte.
+    Exact,
+    /// Bytes are left over behind the declared arguments, as when the declaration is older than the trace.
+    Longer,
+    /// The payload ends, or a string reaches beyond it, before the declared arguments do.
+    Shorter,
+    /// There is no declaration.
+    Undeclared,
+}
+
+/// Where the strings are among the words of a payload.
+pub(crate) struct Layout {
+    /// For each string, how many words stand between it and the string before.
+    words_before_strings: Vec<usize>,
+    /// How many words stand behind the last string.
+    words_at_end: usize,
+}
+
+impl Layout {
+    pub(crate) fn new(args: &[ArgDecl]) -> Self {
+        let mut layout = Self { words_before_strings: Vec::new(), words_at_end: 0 };
+        for arg in args {
+            if arg.ty.is_string() {
+                layout.words_before_strings.push(std::mem::take(&mut layout.words_at_end));
+            } else {
+                layout.words_at_end += 1;
+            }
+        }
+        layout
+    }
+
+    #[inline]
+    pub(crate) fn fit(&self, payload: Payload<'_>) -> Fit {
+        let mut args = payload.args();
+        for &words in &self.words_before_strings {
+            if args.skip_words(words).and_then(|()| args.string()).is_none() {
+                return Fit::Shorter;
+            }
+        }
+        match args.rest().len().cmp(&(8 * self.words_at_end)) {
+            Ordering::Less => Fit::Shorter,
+            Ordering::Equal => Fit::Exact,
+            Ordering::Greater => Fit::Longer,
+        }
+    }
+}
+
+/// Records of one kind that were not as declared.
+#[derive(Debug, Default)]
+pub(crate) struct Misfits {
+    pub(crate) longer: Misfit,
+    pub(crate) shorter: Misfit,
+    pub(crate) undeclared: Misfit,
+}
+
+/// Records of one kind with the same fault.
+#[derive(Debug, Default)]
+pub(crate) struct Misfit {
+    pub(crate) records: u64,
+    /// The place of the first one, as messages name it.
+    pub(crate) first: String,
+}
+
+impl Misfits {
+    #[cold]
+    pub(crate) fn count(&mut self, fit: Fit, offset: u64, file: &str) {
+        let misfit = match fit {
+            Fit::Exact => return,
+            Fit::Undeclared => &mut self.undeclared,
+            Fit::Longer => &mut self.longer,
+            Fit::Shorter => &mut self.shorter,
+        };
+        if misfit.records == 0 {
+            misfit.first = format!("offset {offset} of {file}");
+        }
+        misfit.records += 1;
+    }
+}

@@ -1,0 +1,77 @@
+//! Values as people read them: by type, and in hexadecimal where the declared format does so.
+
+use simpletrace_format::Value;
+
+use super::block::{Block, HEX};
+use crate::trace::Kind;
+
+/// Tells for each argument, and then without end, whether the declared format prints it in hexadecimal.
+pub(crate) fn hex_args(kind: &Kind) -> impl Iterator<Item = bool> {
+    let format = kind.decl.as_ref().and_then(|decl| decl.format.as_ref()?.compile().ok());
+    let conversions = format.map_or(Vec::new(), |format| format.conversions().to_vec());
+    conversions.into_iter().map(|conversion| conversion.is_hex).chain(std::iter::repeat(false))
+}
+
+/// Writes a value as text, in the way of its type; `is_hex` if its author wants to see it in hexadecimal.
+pub(crate) fn put_value(value: Value<'_>, is_hex: bool, block: &mut Block) {
+    match value {
+        Value::Signed(0..) | Value::Unsigned(_) if is_hex => {
+            block.put("0x");
+            block.hex(value.word().unwrap_or_default());
+        }
+        Value::Signed(value) => block.signed_decimal(value),
+        Value::Unsigned(word) => block.decimal(word),
+        Value::Bool(value) => block.put(if value { "true" } else { "false" }),
+        Value::Pointer(word) => {
+            block.put("0x");
+            block.hex(word);
+        }
+        Value::String(bytes) => quoted(bytes, block),
+    }
+}
+
+/// Writes a string in quotes, with everything escaped that is not printable.
+fn quoted(bytes: &[u8], block: &mut Block) {
+    block.byte(b'"');
+    for chunk in bytes.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| c.is_control() || matches!(c, '"' | '\\')) {
+            block.put(&rest[..at]);
+            match c {
+                '\n' => block.put(r"\n"),
+                '\t' => block.put(r"\t"),
+                '\r' => block.put(r"\r"),
+                '"' | '\\' => block.put([b'\\', c as u8]),
+                _ => block.put(c.escape_unicode().to_string()),
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        block.put(rest);
+        for &byte in chunk.invalid() {
+            block.put([b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
+    block.byte(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_quoted_and_cannot_command_a_terminal() {
+        for (bytes, text) in [
+            (&b""[..], r#""""#),
+            (b"virtio0", r#""virtio0""#),
+            (b"a \"b\" \\ c", r#""a \"b\" \\ c""#),
+            (b"\x1b[31m\n\t\r\x07", r#""\u{1b}[31m\n\t\r\u{7}""#),
+            ("größe".as_bytes(), r#""größe""#),
+            (b"cut \xc3", r#""cut \xc3""#),
+            ("\u{9b}".as_bytes(), r#""\u{9b}""#),
+        ] {
+            let mut block = Block::default();
+            quoted(bytes, &mut block);
+            assert_eq!(String::from_utf8_lossy(block.as_bytes()), text);
+        }
+    }
+}
