@@ -84,9 +84,9 @@ impl Findings {
             )),
             ErrorKind::Io(_) => self.add_unreadable(name, error),
             _ => {
-                let rest = total.map_or("the rest".to_owned(), |total| {
-                    format!("{} of {total} bytes", total.saturating_sub(error.offset()))
-                });
+                // The size was taken at the start; a file that grew is larger.
+                let known = total.filter(|total| *total > error.offset());
+                let rest = known.map_or("the rest".to_owned(), |total| format!("{} of {total} bytes", total - error.offset()));
                 self.damage.push(format!("{file}: {error}; {rest} from there on not read"));
             }
         }
@@ -94,7 +94,11 @@ impl Findings {
 
     /// Takes in the error because of which nothing, or nothing more, comes out of a file.
     pub(crate) fn add_unreadable(&mut self, file: &str, error: &Error) {
-        let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+        let mut cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+        // What libzstd says of a window above `ZSTD_WINDOW_LOG_MAX`.
+        if cause.contains("too much memory") {
+            cause.push_str("; decompress it with `zstd -d --long=31` and pipe that in");
+        }
         self.unreadable.push(format!("{file}: {error}{cause}"));
     }
 
@@ -156,7 +160,7 @@ impl Findings {
         let longer: Of = |misfits| &misfits.longer;
         // Arguments that a later QEMU added take nothing from those that are declared.
         for (say, of, what) in [
-            (say::warning as fn(&str), undeclared, "not declared in the trace-events file, shown as raw words"),
+            (say::warning as fn(&str), undeclared, "not declared in the trace-events file"),
             (say::warning, shorter, "shorter than declared"),
             (say::note, longer, "longer than declared"),
         ] {
@@ -171,7 +175,8 @@ impl Findings {
                 others => format!(" and {}", count(others as u64, "other event")),
             };
             let first = if found.len() == 1 { "the".to_owned() } else { format!("of {name} the") };
-            let nearest = if most.decl.is_some() { None } else { kinds.declared().nearest(&most.name) };
+            let is_declared = kinds.declared().contains(&most.name);
+            let nearest = if is_declared { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
             say(&format!(
                 "{total} of {name}{others}: {what}{nearest}, {first} first at {}; \

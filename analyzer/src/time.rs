@@ -38,7 +38,10 @@ impl TimeRange {
             Instant::Relative(ns) => first_ns.checked_add(ns),
             Instant::Absolute(ns) => Some(ns),
         };
-        let start_ns = self.start.map_or(Some(0), at).unwrap_or(u64::MAX);
+        let Some(start_ns) = self.start.map_or(Some(0), at) else {
+            // Nothing is so late.
+            return (u64::MAX, Some(u64::MAX));
+        };
         let end_ns = self.end.and_then(|end| match end {
             End::At(instant) => at(instant),
             // Without a start the window begins with the trace.

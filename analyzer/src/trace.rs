@@ -3,10 +3,10 @@
 //! [`Trace`] reads the files of one command one behind the other. What is wrong with them is gathered in [`Findings`] on the way
 //! and said once at the end, so that every command reports the same faults in the same words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
-use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Severity};
+use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Severity, nearest};
 use simpletrace_format::{
     ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
 };
@@ -14,7 +14,8 @@ use simpletrace_format::{
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome};
 use crate::fit::{Fit, Layout, Misfits};
-use crate::input::{BeforeWait, Input};
+use crate::input::{BeforeWait, Input, MAX_FAULTS};
+use crate::render::printable;
 use crate::say;
 
 /// One event of the trace.
@@ -77,6 +78,8 @@ pub(crate) struct Kinds {
     by_name: HashMap<String, usize>,
     unmapped: HashMap<EventId, usize>,
     declared: EventIndex,
+    /// Whether any trace-events file was given, if only an empty one.
+    pub(crate) have_declarations: bool,
     /// Why declarations that were needed could not be understood, with line and caret.
     pub(crate) faults: Vec<String>,
 }
@@ -104,7 +107,9 @@ impl Kinds {
         let mut decl = None;
         if let Some(found) = self.declared.get(name) {
             decl = found.event;
-            let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+            let room = MAX_FAULTS.saturating_sub(self.faults.len());
+            let errors =
+                found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).take(room);
             self.faults.extend(errors.map(|error| error.with_source(found.file_name, found.source).to_string()));
         }
         let index = self.push(name.to_owned(), true, decl, selection);
@@ -144,8 +149,6 @@ pub(crate) struct FileFacts {
     pub(crate) mappings: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
-    /// The names of its events, those that never happened included.
-    pub(crate) names: Names,
 }
 
 /// The kind of a slot whose name has not had a record yet: most names of a file never have one.
@@ -160,26 +163,45 @@ pub(crate) struct Trace {
     pub(crate) files: Vec<FileFacts>,
     events_read: u64,
     events_selected: u64,
+    /// All names that were mapped, in files with or without records of them, if somebody asks.
+    mapped_names: Option<HashSet<String>>,
     /// Called when a pipe has no more events for now.
     pub(crate) before_wait: Option<BeforeWait>,
 }
 
 impl Trace {
     /// Prepares to read `inputs` in order.
-    pub(crate) fn new(inputs: Vec<Input>, declared: EventIndex, selection: Selection) -> Self {
-        let kinds =
-            Kinds { list: Vec::new(), by_name: HashMap::new(), unmapped: HashMap::new(), declared, faults: Vec::new() };
-        let findings = Findings::default();
+    pub(crate) fn new(inputs: Vec<Input>, declared: Option<EventIndex>, selection: Selection) -> Self {
+        let kinds = Kinds {
+            list: Vec::new(),
+            by_name: HashMap::new(),
+            unmapped: HashMap::new(),
+            have_declarations: declared.is_some(),
+            declared: declared.unwrap_or_default(),
+            faults: Vec::new(),
+        };
+        let mapped_names = selection.globs.plain_names().next().map(|_| HashSet::new());
         Self {
             inputs: inputs.into_iter(),
             selection,
             kinds,
-            findings,
+            findings: Findings::default(),
             files: Vec::new(),
             events_read: 0,
             events_selected: 0,
+            mapped_names,
             before_wait: None,
         }
+    }
+
+    /// Keeps all names that the files map, for [`mapped_names`](Self::mapped_names).
+    pub(crate) fn keep_mapped_names(&mut self) {
+        self.mapped_names.get_or_insert_default();
+    }
+
+    /// Returns the names that the files map, of events with records or without, if they were to be kept.
+    pub(crate) fn mapped_names(&self) -> impl Iterator<Item = &str> {
+        self.mapped_names.iter().flatten().map(String::as_str)
     }
 
     /// Hands every event and gap that the user asked for to `visit`.
@@ -220,7 +242,7 @@ impl Trace {
             }
         };
         let admits_gaps = self.selection.admits_dropped();
-        let have_declarations = !self.kinds.declared.is_empty();
+        let have_declarations = self.kinds.have_declarations;
         let mut names = Names::default();
         // The kind behind each slot of `names`.
         let mut slots = Vec::new();
@@ -296,8 +318,10 @@ impl Trace {
             byte_order: header.byte_order,
             mappings,
             bytes: records.offset(),
-            names,
         });
+        if let Some(mapped) = &mut self.mapped_names {
+            mapped.extend(names.iter().take(Names::MAX_SLOTS.saturating_sub(mapped.len())).map(str::to_owned));
+        }
         Ok(())
     }
 
@@ -309,17 +333,17 @@ impl Trace {
     /// Says on stderr what was found, and which names that were asked for do not exist.
     pub(crate) fn say_findings(&self) {
         self.findings.say(&self.kinds);
-        for name in self.selection.globs.plain_names() {
-            let exists = name == DROPPED
-                || self.kinds.declared.contains(name)
-                || self.kinds.list.iter().any(|kind| kind.name == name)
-                || self.files.iter().any(|file| file.names.iter().any(|mapped| mapped == name));
-            if !exists {
-                let mapped = || self.files.iter().find_map(|file| file.names.nearest(name));
-                let nearest = self.kinds.declared.nearest(name).or_else(mapped);
-                let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
-                say::warning(&format!("no event is called {name}{hint}"));
-            }
+        /// Names that are suggested for; a longer list is not typed by hand.
+        const SUGGESTIONS: usize = 10;
+
+        let unknown = self.selection.globs.plain_names().filter(|name| {
+            let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
+            *name != DROPPED && !mapped && !self.kinds.declared.contains(name)
+        });
+        for name in unknown.take(SUGGESTIONS) {
+            let nearest = self.kinds.declared.nearest(name).or_else(|| nearest(name, self.mapped_names()));
+            let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
+            say::warning(&format!("no event is called {}{hint}", printable(name)));
         }
     }
 

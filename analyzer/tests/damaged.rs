@@ -71,7 +71,7 @@ const FILES: [Damaged; 38] = [
     row("id-unmapped", HARNESS, 90, FAULTY, "1 record of unknown event, the first event 9999 at offset 2128"),
 
     row("string-too-long", HARNESS, 90, MISFIT, "1 record of h_mix: shorter than declared, the first at offset 2296"),
-    row("name-unknown", HARNESS, 90, MISFIT, "43 records of h_other: not declared in the trace-events file, shown as raw words, the first at offset 422"),
+    row("name-unknown", HARNESS, 90, MISFIT, "43 records of h_other: not declared in the trace-events file, the first at offset 422"),
     row("extra-payload", HARNESS, 90, LONGER, "1 record of h_mix: longer than declared, the first at offset 2296"),
 
     row("empty", HARNESS, 0, NO_TRACE, "the file is empty"),

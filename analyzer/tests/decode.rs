@@ -185,7 +185,7 @@ fn an_undeclared_event_is_shown_as_raw_words_and_warned_of_once() {
     );
     assert_eq!(
         run.stderr,
-        "warning: 3 records of disk_raed: not declared in the trace-events file, shown as raw words \
+        "warning: 3 records of disk_raed: not declared in the trace-events file \
          (the nearest declared name is disk_read), the first at offset 53 of t.trace; \
          take the trace-events-all of the build that wrote the trace\n"
     );

@@ -431,6 +431,49 @@ fn a_choice_that_selects_nothing_is_said() {
         let run = dir.run(line).exits(0);
         assert!(run.stderr.ends_with("note: none of 4 events was selected\n"), "{line}: {}", run.stderr);
     }
-    let run = dir.run("decode t.trace --events /dev/null -e disk_raed").exits(0);
+    let run = dir.run("decode t.trace -e disk_raed").exits(0);
     assert!(run.stderr.contains("warning: no event is called disk_raed; did you mean disk_read?\n"), "{}", run.stderr);
+}
+
+#[test]
+fn what_a_slow_pipe_brought_is_passed_on_before_the_next_comes() {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+
+    let dir = sample_dir();
+    let whole = dir.read("t.trace");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simpletrace-rs"))
+        .args(["decode", "-F", "compat", "-", "--events"])
+        .arg(dir.path("ev"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // All but the last byte: every record but the last is whole.
+    input.write_all(&whole[..whole.len() - 1]).unwrap();
+    let expected = decoded();
+    let without_last = expected[..expected.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    let mut first = vec![0; without_last];
+    // Blocks for ever if nothing is passed on.
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut first).unwrap();
+    assert_eq!(first, expected[..without_last]);
+    input.write_all(&whole[whole.len() - 1..]).unwrap();
+    drop(input);
+    let mut rest = Vec::new();
+    output.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, expected[without_last..]);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn more_traces_than_a_process_may_have_open_are_read() {
+    let dir = sample_dir();
+    let whole = dir.read("t.trace");
+    let names: Vec<String> = (0..300).map(|part| format!("part{part}")).collect();
+    names.iter().for_each(|name| dir.write(name, &whole));
+    let line = format!("ulimit -n 64; exec {} check {} ev", env!("CARGO_BIN_EXE_simpletrace-rs"), names.join(" "));
+    let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(dir.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }

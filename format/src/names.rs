@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::events::nearest;
 use crate::{EventId, MappingRecord};
 
 /// Which name an id means, at the current place in a file.
@@ -13,7 +12,7 @@ use crate::{EventId, MappingRecord};
 /// # Resources
 ///
 /// A file can make this table grow, so it is capped: [`Names::MAX_SLOTS`] slots and [`Names::MAX_TOTAL_BYTES`] of names, about
-/// 20 MiB in all.
+/// 4 MiB in all.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     names: Vec<Box<str>>,
@@ -48,10 +47,10 @@ const NO_SLOT: u32 = u32::MAX;
 const DENSE_IDS: u64 = 1 << 16;
 
 impl Names {
-    /// The most pairs of id and name that are kept: over ten times the events of QEMU's largest binary.
-    pub const MAX_SLOTS: usize = 1 << 16;
+    /// The most pairs of id and name that are kept: three times the events of QEMU's largest binary.
+    pub const MAX_SLOTS: usize = 1 << 14;
     /// The most bytes of names that are kept; QEMU's largest binary has 100 KB of them.
-    pub const MAX_TOTAL_BYTES: usize = 1 << 24;
+    pub const MAX_TOTAL_BYTES: usize = 1 << 21;
 
     /// Takes in a mapping record.
     pub fn map(&mut self, record: &MappingRecord<'_>) -> Mapped {
@@ -99,12 +98,6 @@ impl Names {
     /// Returns the names in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
-    }
-
-    /// Returns the mapped name that `name` was probably meant to be, if one is near.
-    #[must_use]
-    pub fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.iter())
     }
 
     /// Returns the number of slots given out.
@@ -209,25 +202,25 @@ mod tests {
         for id in 0..Names::MAX_SLOTS as u64 {
             assert_eq!(map(&mut names, id, "n"), Mapped::New(id as u32));
         }
-        assert_eq!(names.len(), 65_536);
+        assert_eq!(names.len(), 16_384);
         assert_eq!(map(&mut names, 1 << 40, "n"), Mapped::Full);
         assert_eq!(map(&mut names, 3, "moved"), Mapped::Full);
         assert_eq!(map(&mut names, 3, "n"), Mapped::Again(3));
         assert_eq!(names.slot(EventId(1 << 40)), None);
         assert_eq!(names.slot(EventId(3)), Some(3));
-        assert_eq!(names.len(), 65_536);
+        assert_eq!(names.len(), 16_384);
     }
 
     #[test]
-    fn a_table_is_full_when_its_names_have_sixteen_mebibytes() {
+    fn a_table_is_full_when_its_names_have_two_mebibytes() {
         let mut names = Names::default();
         let longest = "n".repeat(1024);
-        for id in 0..16 * 1024 - 1 {
+        for id in 0..2 * 1024 - 1 {
             assert_eq!(map(&mut names, id, &longest), Mapped::New(id as u32));
         }
-        assert_eq!(map(&mut names, 1 << 40, &"n".repeat(1023)), Mapped::New(16_383));
+        assert_eq!(map(&mut names, 1 << 40, &"n".repeat(1023)), Mapped::New(2_047));
         assert_eq!(map(&mut names, 1 << 41, "no"), Mapped::Full);
-        assert_eq!(map(&mut names, 1 << 41, "n"), Mapped::New(16_384));
+        assert_eq!(map(&mut names, 1 << 41, "n"), Mapped::New(2_048));
         assert_eq!(map(&mut names, 1 << 42, "n"), Mapped::Full);
     }
 }

@@ -6,7 +6,7 @@ use super::args::CheckArgs;
 use crate::filter::Selection;
 use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
-use crate::output::Output;
+use crate::output::{Output, is_broken_pipe};
 use crate::progress::Bar;
 use crate::trace::{Item, Trace};
 
@@ -40,6 +40,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let gaps = count(trace.findings.gaps, "dropped record");
     let mut output = Output::create(None, [])?;
     output.block.put(format!("{verdict}: {reason}{mappings}, {events}, {gaps}, {bytes} bytes understood\n"));
-    output.finish()?;
-    Ok(outcome)
+    match output.finish() {
+        // The exit code says it, too.
+        Err(error) if !is_broken_pipe(&error) => Err(error),
+        _ => Ok(outcome),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -20,15 +21,17 @@ use crate::trace::{Item, Trace};
 pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let selection = args.select.selection()?;
     let files = Files::open(&args.files.files, &args.files.events, true)?;
-    let mut output = Output::create(args.output.as_deref(), files.paths())?;
-    if files.events.is_empty() {
+    // Whatever can be wrong with the other files is known before the output is made, and an old one lost.
+    let paths: Vec<_> = files.paths().map(Path::to_owned).collect();
+    let declared = load_events(files.events)?;
+    let only = declared.as_ref().and_then(|declared| only_event(&selection.globs, declared));
+    let mut output = Output::create(args.output.as_deref(), paths.iter().map(PathBuf::as_path))?;
+    if declared.is_none() {
         say::warning(
             "no trace-events file was given or found, so arguments are shown as raw words; \
              take the trace-events-all of the build that wrote the trace",
         );
     }
-    let declared = load_events(files.events)?;
-    let only = only_event(&selection.globs, &declared);
     let mut render: Box<dyn Render> = match args.format {
         Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout())),
         Format::Compat => Box::new(Compat::default()),

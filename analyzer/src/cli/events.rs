@@ -34,7 +34,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
         let source = read_events(input)?;
         let mode = if args.strict { Mode::Strict } else { Mode::Lenient };
         let diagnostics = set.add(&name, &source, mode);
-        say_diagnostics(&diagnostics, &name, &source, None);
+        say_diagnostics(&diagnostics, &name, &source);
         faulty |= diagnostics.errors() > 0;
         index.add(&name, source);
     }
@@ -66,7 +66,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
 /// Holds traces against declarations, whose own faults have been said.
 fn compare(traces: Vec<Input>, declared: EventIndex, globs: Globs, format: ReportFormat) -> Result<Outcome> {
     let bar = Bar::watch(traces.iter().map(Input::progress).collect());
-    let mut trace = Trace::new(traces, declared, Selection { globs, ..Selection::default() });
+    let mut trace = Trace::new(traces, Some(declared), Selection { globs, ..Selection::default() });
+    trace.keep_mapped_names();
     let mut counts = PerKindCounts::default();
     trace.for_each(|item| {
         counts.count(&item);
@@ -182,12 +183,8 @@ impl FitReport {
             }
         }
         let declared = trace.kinds.declared();
-        let undeclared: HashSet<_> = trace
-            .files
-            .iter()
-            .flat_map(|file| file.names.iter())
-            .filter(|name| !declared.contains(name) && trace.selects(name))
-            .collect();
+        let undeclared: HashSet<_> =
+            trace.mapped_names().filter(|name| !declared.contains(name) && trace.selects(name)).collect();
         let with_records = faults.iter().filter(|unfit| matches!(unfit.fault, Fault::Undeclared)).count();
         let undeclared_without_records = undeclared.len().saturating_sub(with_records);
         Self { schema: "simpletrace-rs.fit/1", as_declared, undeclared_without_records, faults }
@@ -241,7 +238,7 @@ fn declaration(decl: &EventDecl) -> String {
     let args = if args.is_empty() { "void".to_owned() } else { args.join(", ") };
     let disable = if decl.properties.disabled { "disable " } else { "" };
     let format = decl.format.as_ref().map_or(String::new(), |format| format!(" {}", format.text));
-    format!("{disable}{}({args}){format}", decl.name)
+    printable(&format!("{disable}{}({args}){format}", decl.name))
 }
 
 fn argument(arg: &ArgDecl) -> String {

@@ -181,7 +181,7 @@ impl Tally {
         let findings = &trace.findings;
         Report {
             schema: "simpletrace-rs.info/1",
-            with_declarations: !trace.kinds.declared().is_empty(),
+            with_declarations: trace.kinds.have_declarations,
             files: trace
                 .files
                 .iter()

@@ -15,9 +15,11 @@ use crate::say;
 /// The variable that names the trace-events file when the command line does not.
 pub(crate) const EVENTS_VARIABLE: &str = "SIMPLETRACE_EVENTS";
 
-/// The largest trace-events file that is read, in bytes: over thirty times QEMU's (500 KB), and little enough to keep the
-/// memory promise when something else is given by mistake.
-const MAX_EVENTS_BYTES: u64 = 1 << 24;
+/// The largest trace-events file that is read, in bytes: eight times QEMU's (500 KB).
+const MAX_EVENTS_BYTES: u64 = 1 << 22;
+
+/// Faults of trace-events files that are shown.
+pub(crate) const MAX_FAULTS: usize = 20;
 
 /// The files of one command, each opened once, so that a pipe can stand where a file can.
 pub(crate) struct Files {
@@ -51,7 +53,7 @@ impl Files {
             events.extend(find_events(&traces)?);
         }
         if traces.len() > 1 {
-            traces = in_order_of_time(traces)?;
+            sort_by_time(&mut traces);
         }
         Ok(Self { traces, events })
     }
@@ -65,12 +67,15 @@ pub(crate) fn allow_stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>)
     Ok(())
 }
 
-/// Reads trace-events files.
+/// Reads trace-events files; `None` if there are none.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, or has more lines that declare nothing than declarations: then it is something else.
-pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventIndex> {
+pub(crate) fn load_events(inputs: Vec<Input>) -> Result<Option<EventIndex>> {
+    if inputs.is_empty() {
+        return Ok(None);
+    }
     let mut index = EventIndex::new();
     for input in inputs {
         let name = input.name.clone();
@@ -82,40 +87,33 @@ pub(crate) fn load_events(inputs: Vec<Input>) -> Result<EventIndex> {
             bail!("{name} is no trace-events file: lines that declare nothing: {odd}");
         }
     }
-    Ok(index)
+    Ok(Some(index))
 }
 
-/// Shows faults in a trace-events file, the first few of one severity or those of both.
-pub(crate) fn say_diagnostics(diagnostics: &Diagnostics, name: &str, source: &[u8], only: Option<Severity>) {
-    const SHOWN: usize = 20;
-
-    let wanted = |severity| only.is_none_or(|only| only == severity);
-    for diagnostic in diagnostics.iter().filter(|diagnostic| wanted(diagnostic.severity)).take(SHOWN) {
+/// Shows the first faults of a trace-events file.
+pub(crate) fn say_diagnostics(diagnostics: &Diagnostics, name: &str, source: &[u8]) {
+    for diagnostic in diagnostics.iter().take(MAX_FAULTS) {
         let text = diagnostic.with_source(name, source).to_string();
         match diagnostic.severity {
             Severity::Error => say::error(text.trim_end()),
             Severity::Warning => say::warning(text.trim_end()),
         }
     }
-    let all = match only {
-        Some(Severity::Error) => diagnostics.errors(),
-        Some(Severity::Warning) => diagnostics.warnings(),
-        None => diagnostics.errors() + diagnostics.warnings(),
-    };
-    if all > SHOWN {
-        say::note(&format!("{name}: {} more of these not shown", all - SHOWN));
+    let all = diagnostics.errors() + diagnostics.warnings();
+    if all > MAX_FAULTS {
+        say::note(&format!("{name}: {} more of these not shown", all - MAX_FAULTS));
     }
 }
 
 /// Reads a trace-events file whole.
-pub(crate) fn read_events(mut input: Input) -> Result<Vec<u8>> {
+pub(crate) fn read_events(input: Input) -> Result<Vec<u8>> {
     let name = input.name.clone();
     let mut source = Vec::new();
     let cannot_read = || format!("cannot read {name}");
     if Header::sniff(input.head()).is_some() {
         bail!("{name} is a trace, not a trace-events file");
     }
-    input.by_ref().take(MAX_EVENTS_BYTES + 1).read_to_end(&mut source).with_context(cannot_read)?;
+    input.read()?.take(MAX_EVENTS_BYTES + 1).read_to_end(&mut source).with_context(cannot_read)?;
     if source.len() as u64 > MAX_EVENTS_BYTES {
         bail!("{name} is larger than {MAX_EVENTS_BYTES} bytes, so it is no trace-events file");
     }
@@ -162,21 +160,15 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
 }
 
 /// Sorts several traces by their first timestamp, as the parts of one; as given if one of them can be read only once.
-fn in_order_of_time(traces: Vec<Input>) -> Result<Vec<Input>> {
-    let mut keyed = Vec::new();
-    for trace in &traces {
-        match &trace.path {
-            Some(path) if trace.progress.total.is_some() => keyed.push((first_timestamp_ns(path), path.clone())),
-            _ => return Ok(traces),
-        }
+fn sort_by_time(traces: &mut [Input]) {
+    if traces.iter().all(|trace| trace.progress.total.is_some()) {
+        // A file without any event goes last; those that begin at the same time stay in order.
+        traces.sort_by_cached_key(|trace| trace.path.as_deref().and_then(first_timestamp_ns).unwrap_or(u64::MAX));
     }
-    // A file without any event goes last; the sort keeps the order of those that begin at the same time.
-    keyed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(u64::MAX));
-    keyed.iter().map(|(_, path)| Input::open(path)).collect()
 }
 
 fn first_timestamp_ns(path: &Path) -> Option<u64> {
-    let mut records = StreamReader::new(Input::open(path).ok()?).ok()?;
+    let mut records = StreamReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
     loop {
         match records.next_record().ok()?? {
             Record::Event(event) => return Some(event.timestamp_ns),

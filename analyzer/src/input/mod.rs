@@ -15,9 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::read_ahead::BeforeWait;
 use self::read_ahead::ReadAhead;
+use crate::render::printable;
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use files::{Files, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics};
+pub(crate) use files::{
+    Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics,
+};
 
 /// The largest zstd window that is decompressed, as a power of two: 32 MiB, so that memory stays below the promised 64 MiB.
 /// Only `--long` and `--ultra` make larger ones.
@@ -30,8 +33,9 @@ pub(crate) struct Input {
     /// What the file system says of it; `None` for standard input.
     pub(crate) path: Option<PathBuf>,
     pub(crate) is_compressed: bool,
-    reader: Box<dyn Read + Send>,
-    /// The first bytes, read before they were asked for.
+    /// What is left of a pipe behind `head`; a regular file is opened anew.
+    reader: Option<Box<dyn Read + Send>>,
+    /// The first bytes, decompressed.
     head: Vec<u8>,
     progress: Progress,
 }
@@ -54,41 +58,77 @@ impl Progress {
 
 impl Input {
     /// Opens `path`, or standard input for `-`, and looks at its first bytes for gzip's or zstd's magic.
+    ///
+    /// A regular file is closed again until it is read, so that there can be more of them than a process may have open.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let stdin = path == Path::new("-");
-        let name = if stdin { "standard input".to_owned() } else { path.display().to_string() };
-        let open = || -> Result<(File, Progress)> {
-            if stdin {
-                return Ok((stdin_file()?, Progress::default()));
-            }
+        let is_stdin = path == Path::new("-");
+        let name = if is_stdin { "standard input".to_owned() } else { printable(&path.display().to_string()) };
+        let progress = Progress::default();
+        let mut input = Self {
+            name,
+            path: (!is_stdin).then(|| path.to_owned()),
+            is_compressed: false,
+            reader: None,
+            head: Vec::new(),
+            progress,
+        };
+        let file = input.open_file()?;
+        if let Some(metadata) = file.metadata().ok().filter(|metadata| metadata.is_file() && !is_stdin) {
+            input.progress.total = Some(metadata.len());
+        }
+        let mut reader = input.decompress(file)?;
+        // What is wrong with it, if anything, comes out when it is read.
+        input.head = read_head(&mut reader).unwrap_or_default();
+        if input.progress.total.is_some() {
+            input.progress.done.store(0, Ordering::Relaxed);
+        } else {
+            input.reader = Some(reader);
+        }
+        Ok(input)
+    }
+
+    fn open_file(&self) -> Result<File> {
+        let open = || -> Result<File> {
+            let Some(path) = &self.path else { return Ok(stdin_file()?) };
             let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
+            if file.metadata()?.is_dir() {
                 bail!("it is a directory");
             }
-            let total = metadata.is_file().then_some(metadata.len());
-            Ok((file, Progress { total, ..Progress::default() }))
+            Ok(file)
         };
-        let (file, progress) = open().with_context(|| format!("cannot open {name}"))?;
-        let mut file = Counting { file, done: Arc::clone(&progress.done) };
-        let mut head = read_head(&mut file).with_context(|| format!("cannot read {name}"))?;
-        let gzip = head.starts_with(&[0x1f, 0x8b]);
-        let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-        let mut reader: Box<dyn Read + Send> = Box::new(file);
-        if gzip || zstd {
-            let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(head).chain(reader));
-            reader = if gzip {
-                Box::new(flate2::bufread::MultiGzDecoder::new(whole))
-            } else {
-                let mut decoder = zstd::Decoder::with_buffer(whole)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-                Box::new(decoder)
-            };
-            // What is wrong with it, if anything, comes out when it is read.
-            head = read_head(&mut reader).unwrap_or_default();
+        open().with_context(|| format!("cannot open {}", self.name))
+    }
+
+    fn decompress(&mut self, file: File) -> Result<Box<dyn Read + Send>> {
+        let mut file = Counting { file, done: Arc::clone(&self.progress.done) };
+        let mut magic = Vec::new();
+        file.by_ref()
+            .take(MAGIC_BYTES)
+            .read_to_end(&mut magic)
+            .with_context(|| format!("cannot read {}", self.name))?;
+        let (gzip, zstd) = (magic.starts_with(&[0x1f, 0x8b]), magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
+        self.is_compressed = gzip || zstd;
+        let whole = io::Cursor::new(magic).chain(file);
+        Ok(if gzip {
+            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+        } else if zstd {
+            let mut decoder = zstd::Decoder::with_buffer(BufReader::with_capacity(1 << 16, whole))?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+            Box::new(decoder)
+        } else {
+            Box::new(whole)
+        })
+    }
+
+    /// Starts to read; for a pipe, with what was already taken from it.
+    pub(crate) fn read(mut self) -> Result<Box<dyn Read + Send>> {
+        match self.reader.take() {
+            Some(rest) => Ok(Box::new(io::Cursor::new(self.head).chain(rest))),
+            None => {
+                let file = self.open_file()?;
+                self.decompress(file)
+            }
         }
-        let is_compressed = gzip || zstd;
-        Ok(Self { name, path: (!stdin).then(|| path.to_owned()), is_compressed, reader, head, progress })
     }
 
     /// Returns how far it has been read, to be asked while something else reads it.
@@ -96,37 +136,24 @@ impl Input {
         self.progress.clone()
     }
 
-    /// Lets another thread do the reading, if there is enough of it to be worth one. `before_wait` is called when a pipe has no
-    /// more for now.
-    pub(crate) fn read_ahead(self, before_wait: Option<BeforeWait>) -> io::Result<Box<dyn Read>> {
+    /// Starts to read in another thread, if there is enough of it to be worth one. `before_wait` is called when a pipe has no more
+    /// for now.
+    pub(crate) fn read_ahead(self, before_wait: Option<BeforeWait>) -> Result<Box<dyn Read>> {
         /// Sooner read than a thread is started.
         const SMALL_BYTES: u64 = 1 << 20;
 
-        match self.progress.total {
-            Some(0..SMALL_BYTES) => Ok(Box::new(self)),
-            total => {
-                let before_wait = before_wait.filter(|_| total.is_none());
-                let rest = ReadAhead::start(self.reader, before_wait)?;
-                Ok(Box::new(io::Cursor::new(self.head).chain(rest)))
-            }
+        let total = self.progress.total;
+        let reader = self.read()?;
+        if total.is_some_and(|total| total < SMALL_BYTES) {
+            return Ok(reader);
         }
+        let before_wait = before_wait.filter(|_| total.is_none());
+        Ok(Box::new(ReadAhead::start(reader, before_wait).context("cannot start the reading thread")?))
     }
 
-    /// Returns the first bytes, decompressed: [`HEAD_BYTES`] or all there are. Only before anything is read.
+    /// Returns the first bytes, decompressed: [`HEAD_BYTES`] or all there are.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
-    }
-}
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.head.is_empty() {
-            return self.reader.read(buffer);
-        }
-        let count = self.head.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.head[..count]);
-        self.head.drain(..count);
-        Ok(count)
     }
 }
 
@@ -141,6 +168,9 @@ fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
         _ => Ok(head),
     }
 }
+
+/// How many bytes a compressed file's magic has.
+const MAGIC_BYTES: u64 = 4;
 
 struct Counting {
     file: File,

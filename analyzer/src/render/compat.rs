@@ -54,9 +54,12 @@ impl Render for Compat {
         block.literal(&line.name);
         self.before.put(event.record.timestamp_ns, event.record.pid, block);
         let mut args = event.record.payload.args();
-        for (before, is_string) in &line.args {
+        for (index, (before, is_string)) in line.args.iter().enumerate() {
             if *is_string {
-                let Some(string) = args.string() else { break };
+                // simpletrace.py takes what there is of a string that reaches beyond its record, if that is the last argument.
+                let is_last = index + 1 == line.args.len();
+                let cut = if is_last { args.rest().get(4..) } else { None };
+                let Some(string) = args.string().or(cut) else { break };
                 block.literal(before);
                 bytes_literal(string, block);
             } else {

@@ -1,5 +1,7 @@
 //! JSON: one object a line (`ndjson`), or one document (`json`). The schema is in docs/EXPORTS.md.
 
+use std::collections::HashSet;
+
 use simpletrace_format::Value;
 use simpletrace_format::events::{ArgDecl, ArgType};
 
@@ -146,15 +148,15 @@ impl Args {
 
 /// The names of arguments; one that occurs twice, which tracetool lets pass, or is `taken`, is told apart by its place.
 pub(crate) fn unique_names(args: &[ArgDecl], taken: &[&str]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (index, arg) in args.iter().enumerate() {
+    let mut used: HashSet<String> = taken.iter().map(ToString::to_string).collect();
+    let unique = |(index, arg): (usize, &ArgDecl)| {
         let mut name = arg.name.clone();
-        while names.contains(&name) || taken.contains(&name.as_str()) {
+        while !used.insert(name.clone()) {
             name = format!("{name}_{}", index + 1);
         }
-        names.push(name);
-    }
-    names
+        name
+    };
+    args.iter().enumerate().map(unique).collect()
 }
 
 /// Writes a JSON string, or `{"hex":"..."}` if it is not UTF-8.

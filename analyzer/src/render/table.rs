@@ -12,6 +12,8 @@ use crate::trace::{Event, Gap, Kind};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
 const SAMPLE_ROWS: usize = 2000;
+/// Bytes of rows that are kept meanwhile.
+const SAMPLE_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -19,6 +21,7 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     /// Rows kept until the widths are known; then none.
     sample: Vec<Row>,
+    sample_bytes: usize,
     widths_known: bool,
     kinds: PerKind<Prepared>,
     row: RowBuilder,
@@ -64,7 +67,8 @@ impl Table {
         ];
         match &only {
             Some(decl) => {
-                columns.extend(decl.args.iter().map(|arg| Column::new(&arg.name, arg.ty != ArgType::String)));
+                columns
+                    .extend(decl.args.iter().map(|arg| Column::new(&printable(&arg.name), arg.ty != ArgType::String)));
             }
             None => columns.push(Column::new("args", false)),
         }
@@ -72,6 +76,7 @@ impl Table {
             only,
             columns,
             sample: Vec::new(),
+            sample_bytes: 0,
             widths_known: false,
             kinds: PerKind::default(),
             row: RowBuilder::default(),
@@ -82,8 +87,9 @@ impl Table {
         if self.widths_known {
             put_row(&self.columns, self.row.text.as_bytes(), &self.row.ends, block);
         } else {
+            self.sample_bytes += self.row.text.len();
             self.sample.push(Row { text: self.row.text.as_bytes().to_vec(), ends: self.row.ends.clone() });
-            if self.sample.len() == SAMPLE_ROWS {
+            if self.sample.len() == SAMPLE_ROWS || self.sample_bytes > SAMPLE_BYTES {
                 self.write_sample(block);
             }
         }
@@ -174,7 +180,7 @@ impl Prepared {
         let args = kind.args().iter().zip(hex_args(kind));
         Self {
             name: printable(&kind.name),
-            args: args.map(|(arg, is_hex)| (arg.name.clone(), arg.ty, is_hex)).collect(),
+            args: args.map(|(arg, is_hex)| (printable(&arg.name), arg.ty, is_hex)).collect(),
         }
     }
 }

@@ -127,7 +127,7 @@ impl Line {
 
 impl Arg {
     fn new(arg: &ArgDecl, is_hex: bool) -> Self {
-        Self { before: Literal::new(format!(" {}=", arg.name)), ty: arg.ty, is_hex }
+        Self { before: Literal::new(format!(" {}=", printable(&arg.name))), ty: arg.ty, is_hex }
     }
 }
 

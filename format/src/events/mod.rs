@@ -25,9 +25,8 @@ mod set;
 pub use ctype::{ArgType, Width};
 pub use decl::{ArgDecl, EventDecl, FormatSource, Properties, TcgHalf};
 pub use diagnostic::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS, Severity, WithSource};
-pub(crate) use nearest::nearest;
-
 pub use index::{EventIndex, Lookup};
+pub use nearest::nearest;
 pub use parser::{Mode, Parsed, parse};
 pub use printf::{Conversion, Expected, Format, FormatError, FormatErrorKind, Mismatch};
 pub use render::MAX_FIELD;

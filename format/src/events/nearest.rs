@@ -4,7 +4,8 @@
 const LONGEST: usize = 80;
 
 /// Returns the candidate that takes the fewest edits to make from `word`, if few enough; the first one on a tie.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(LONGEST + 1).collect();
     if word.len() > LONGEST {
         return None;

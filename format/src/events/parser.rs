@@ -22,6 +22,10 @@ use super::{ArgType, agreement, is_blank};
 /// The most arguments today's tracetool accepts (since 2.10; a limit of LTTng's macros).
 const MOST_ARGS: usize = 10;
 
+/// The longest line that is taken for a declaration, in bytes; QEMU's longest has 389. It bounds what one line can make of
+/// itself in memory, and in the text printed for a record.
+const LONGEST_LINE_BYTES: usize = 1 << 14;
+
 /// Whose grammar a file is held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
@@ -132,6 +136,10 @@ impl Parser {
 
     fn declaration(&mut self, line: &Line<'_>) -> Result<(), Fault> {
         let text = &*line.text;
+        if text.len() > LONGEST_LINE_BYTES {
+            let message = format!("line of {} bytes, the most is {LONGEST_LINE_BYTES}", text.len());
+            return Err(Fault::new(0..0, message, "split the event, or is this another kind of file?"));
+        }
         let open = text.find('(').ok_or_else(|| missing_open(text))?;
         let (head, name_span) = self.head(line, open)?;
         let after_open = open + 1;
