@@ -47,7 +47,8 @@
 //! - What a file is, from its first bytes: [`Header::sniff`], [`Header::parse`].
 //! - Which event an id means: [`Names`], fed with the [`MappingRecord`]s. Ids differ from build to build, names do not.
 //! - The arguments of an event: [`EventRecord::payload`], read with [`Args::next`] into [`Value`]s.
-//! - The declarations: [`events::EventSet`], or [`events::parse`] for one text. Printing: [`events::Format`].
+//! - The declarations: [`events::EventIndex`] for reading a trace, [`events::EventSet`] for all of them, [`events::parse`] for one text.
+//!   Printing: [`events::Format`].
 //! - Writing a file: [`TraceWriter`].
 //! - What is wrong with a file: [`Error`], with its offset and [`ErrorKind`].
 //!

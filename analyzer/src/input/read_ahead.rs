@@ -1,6 +1,6 @@
 //! Reads ahead of the decoder, from a thread of its own.
 //!
-//! The kernel's copying (or decompressing) costs about as much as decoding, so they are done side by side: a full buffer goes to
+//! The kernel's copying costs about half as much as decoding, and decompressing more, so they are done side by side: a full buffer goes to
 //! the decoder, and an empty one comes back.
 
 use std::io::{self, Read};
