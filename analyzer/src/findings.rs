@@ -112,6 +112,12 @@ impl Findings {
 
     /// Says on stderr what was found.
     pub(crate) fn say(&self, kinds: &Kinds) {
+        self.say_of_files();
+        Self::say_misfits(kinds);
+    }
+
+    /// Says what was found but for what does not fit its declaration.
+    pub(crate) fn say_of_files(&self) {
         for text in &self.unreadable {
             say::error(text);
         }
@@ -147,10 +153,9 @@ impl Findings {
             let special = count(self.special_mapped, "mapping record");
             say::warning(&format!("{special} passed over, for an id that is reserved for the recorder itself"));
         }
-        self.say_misfits(kinds);
     }
 
-    fn say_misfits(&self, kinds: &Kinds) {
+    fn say_misfits(kinds: &Kinds) {
         for fault in &kinds.faults {
             say::error(fault.trim_end());
         }
@@ -170,19 +175,19 @@ impl Findings {
             let Some(most) = found.iter().rev().max_by_key(|kind| faulty(kind)) else { continue };
             let total = count(found.iter().map(|kind| faulty(kind)).sum(), "record");
             let name = printable(&most.name);
-            let others = match found.len() - 1 {
-                0 => String::new(),
-                others => format!(" and {}", count(others as u64, "other event")),
-            };
-            let first = if found.len() == 1 { "the".to_owned() } else { format!("of {name} the") };
             let is_declared = kinds.declared().contains(&most.name);
             let nearest = if is_declared { None } else { kinds.declared().nearest(&most.name) };
             let nearest = nearest.map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
-            say(&format!(
-                "{total} of {name}{others}: {what}{nearest}, {first} first at {}; \
-                 take the trace-events-all of the build that wrote the trace",
-                of(&most.misfits).first
-            ));
+            let first = &of(&most.misfits).first;
+            let advice = "take the trace-events-all of the build that wrote the trace";
+            say(&if found.len() == 1 {
+                format!("{total} of {name}: {what}{nearest}, the first at {first}; {advice}")
+            } else {
+                let (some, all) = (found.len(), kinds.iter().count());
+                format!(
+                    "{some} of {all} events with {total}: {what}, most of all {name}{nearest}, the first of it at {first}; {advice}"
+                )
+            });
         }
     }
 }

@@ -84,8 +84,8 @@ fn compare(traces: Vec<Input>, declared: EventIndex, globs: Globs, format: Repor
         }
     }
     output.finish()?;
-    trace.kinds.faults.clear();
-    trace.say_findings();
+    // What does not fit was just reported, and what is wrong with the declarations before.
+    trace.findings.say_of_files();
     Ok(trace.outcome(false))
 }
 
@@ -139,6 +139,8 @@ struct Unfit {
     faulty_records: u64,
     /// The place of the first that does not, where that was noted.
     first: Option<String>,
+    /// The declared name that is nearest to that of an undeclared event.
+    nearest: Option<String>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -158,12 +160,17 @@ enum Fault {
 
 impl FitReport {
     fn new(trace: &Trace, counts: &PerKindCounts) -> Self {
+        let declared = trace.kinds.declared();
         let mut as_declared = 0;
         let mut faults = Vec::new();
         for kind in trace.kinds.iter().filter(|kind| kind.selected) {
             let records = counts.of(kind.index);
             let mut add = |fault, faulty_records, first: Option<&String>| {
-                faults.push(Unfit { event: kind.name.clone(), fault, records, faulty_records, first: first.cloned() });
+                // Looking takes a while, and a longer list is not read.
+                let look = matches!(fault, Fault::Undeclared) && faults.len() < 100;
+                let nearest = if look { declared.nearest(&kind.name).map(str::to_owned) } else { None };
+                let (event, first) = (kind.name.clone(), first.cloned());
+                faults.push(Unfit { event, fault, records, faulty_records, first, nearest });
             };
             let Misfits { longer, shorter, .. } = &kind.misfits;
             match &kind.decl {
@@ -182,7 +189,6 @@ impl FitReport {
                 }
             }
         }
-        let declared = trace.kinds.declared();
         let undeclared: HashSet<_> =
             trace.mapped_names().filter(|name| !declared.contains(name) && trace.selects(name)).collect();
         let with_records = faults.iter().filter(|unfit| matches!(unfit.fault, Fault::Undeclared)).count();
@@ -191,7 +197,10 @@ impl FitReport {
     }
 
     fn print(&self, output: &mut Output) -> Result<()> {
-        for Unfit { event, fault, records, faulty_records, first } in &self.faults {
+        let verdict = if self.faults.is_empty() { "all events fit" } else { "not all events fit" };
+        let (fitting, not) = (self.as_declared, self.faults.len());
+        output.block.put(format!("{verdict}: {fitting} have records as declared, {not} do not\n"));
+        for Unfit { event, fault, records, faulty_records, first, nearest } in &self.faults {
             let what = match fault {
                 Fault::Unmapped => "no mapping record names it",
                 Fault::Undeclared => "not declared",
@@ -200,15 +209,16 @@ impl FitReport {
                 Fault::Disabled => "declared `disable`, so not to be expected",
             };
             let first = first.as_ref().map_or(String::new(), |first| format!(", the first at {first}"));
+            let nearest =
+                nearest.as_ref().map_or(String::new(), |name| format!(" (the nearest declared name is {name})"));
             let event = printable(event);
-            output.block.put(format!("{event}: {faulty_records} of {records} records: {what}{first}\n"));
+            output.block.put(format!("{event}: {faulty_records} of {records} records: {what}{nearest}{first}\n"));
             output.write_if_full()?;
         }
         if self.undeclared_without_records > 0 {
             let names = self.undeclared_without_records;
             output.block.put(format!("mapped names that are not declared, and have no records: {names}\n"));
         }
-        output.block.put(format!("events with records as declared: {}\n", self.as_declared));
         Ok(())
     }
 }
