@@ -150,9 +150,11 @@ fn damaged_files() -> Vec<Row> {
         ("wrong-magic", 0, 0, Some((0, NotATrace(u64::MAX, 0xf2b1_77cb_0aa4_29b5)))),
         ("version-1", 0, 0, Some((0, UnsupportedVersion(1)))),
         ("version-5", 0, 0, Some((0, UnsupportedVersion(5)))),
-        ("v0-cut", 0, 0, Some((0, UnsupportedVersion(0)))),
-        ("v2-cut-string", 0, 0, Some((0, UnsupportedVersion(2)))),
-        ("v3-length-0", 0, 0, Some((0, UnsupportedVersion(3)))),
+        ("v0-cut", 0, 39, Some((2560, TornTail(17)))),
+        // The string of the record at 3706 begins behind its 24-byte header and its own length.
+        ("v2-cut-string", 0, 67, Some((3706, TornTail(24 + 4 + 3)))),
+        // The length stands 16 bytes into the record.
+        ("v3-length-0", 0, 78, Some((4177 - 16, RecordTooShort(0)))),
         ("be-cut-string", 14, 47, Some((2988, TornTail(47)))),
         ("killed-img", 443, 890, Some((75102, TornTail(20)))),
     ]
