@@ -92,7 +92,8 @@ impl Version {
         matches!(self, Self::V3 | Self::V4)
     }
 
-    /// Tells whether a file names its events. In one that does not, an id is a place among the declarations.
+    /// Tells whether a file names its events. In one that does not, an id is a place among the declarations
+    /// ([`Numbering`](crate::events::Numbering)).
     #[must_use]
     pub const fn has_names(self) -> bool {
         matches!(self, Self::V4)

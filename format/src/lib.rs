@@ -46,6 +46,7 @@
 //! - A file in memory, or mapped into it: [`SliceReader`]. A pipe, a decompressor: [`StreamReader`]. Both give [`Record`]s.
 //! - What a file is, from its first bytes: [`Header::sniff`], [`Header::parse`].
 //! - Which event an id means: [`Names`], fed with the [`MappingRecord`]s. Ids differ from build to build, names do not.
+//!   Before version 4 there are no mappings, ids are places among the declarations: [`events::EventSet::by_id`].
 //! - The arguments of an event: [`EventRecord::payload`], read with [`Args::next`] into [`Value`]s.
 //! - The declarations: [`events::EventSet`], or [`events::parse`] for one text. Printing: [`events::Format`].
 //! - How many records are missing: [`Loss`], fed with the [`DroppedRecord`]s.

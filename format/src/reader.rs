@@ -61,7 +61,7 @@ impl<'a> SliceReader<'a> {
     /// and no mappings among them, in the byte order of the machine that recorded, which nothing tells.
     ///
     /// That is what the flight recorder has made since QEMU 2.10. Its ids are places among the declarations of
-    /// `trace-events-all`, its timestamps are wall-clock time, and NULL
+    /// `trace-events-all` ([`Numbering::All`](crate::events::Numbering::All)), its timestamps are wall-clock time, and NULL
     /// strings are the text `<null>`.
     ///
     /// Not covered: what the scripts of QEMU 2.2 to 2.7 make, whose records have no type word; the remains of a ring of 2.8
