@@ -97,8 +97,41 @@ pub struct DroppedRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payload<'a> {
     bytes: &'a [u8],
-    order: ByteOrder,
-    version: Version,
+    encoding: Encoding,
+}
+
+/// How arguments are written: all that has to be known of their file, in one byte, as it is copied with every record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Little,
+    /// As version 0 has it: words only.
+    LittleWords,
+    Big,
+    BigWords,
+}
+
+impl Encoding {
+    const fn of(header: Header) -> Self {
+        match (header.byte_order, header.version) {
+            (ByteOrder::Little, Version::V0) => Self::LittleWords,
+            (ByteOrder::Little, _) => Self::Little,
+            (ByteOrder::Big, Version::V0) => Self::BigWords,
+            (ByteOrder::Big, _) => Self::Big,
+        }
+    }
+
+    #[inline]
+    const fn order(self) -> ByteOrder {
+        match self {
+            Self::Little | Self::LittleWords => ByteOrder::Little,
+            Self::Big | Self::BigWords => ByteOrder::Big,
+        }
+    }
+
+    #[inline]
+    const fn is_words(self) -> bool {
+        matches!(self, Self::LittleWords | Self::BigWords)
+    }
 }
 
 impl<'a> Payload<'a> {
@@ -113,7 +146,7 @@ impl<'a> Payload<'a> {
     #[inline]
     #[must_use]
     pub const fn of(bytes: &'a [u8], header: Header) -> Self {
-        Self { bytes, order: header.byte_order, version: header.version }
+        Self { bytes, encoding: Encoding::of(header) }
     }
 
     /// Returns the bytes as they stand in the file.
@@ -127,7 +160,7 @@ impl<'a> Payload<'a> {
     #[inline]
     #[must_use]
     pub const fn args(&self) -> Args<'a> {
-        Args { cursor: Cursor::new(self.bytes, self.order), version: self.version }
+        Args { cursor: Cursor::new(self.bytes, self.encoding.order()), is_words: self.encoding.is_words() }
     }
 }
 
@@ -135,7 +168,8 @@ impl<'a> Payload<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Args<'a> {
     cursor: Cursor<'a>,
-    version: Version,
+    /// Whether there are words only, as version 0 has them.
+    is_words: bool,
 }
 
 impl<'a> Args<'a> {
@@ -146,11 +180,9 @@ impl<'a> Args<'a> {
     #[inline]
     pub fn next(&mut self, ty: ArgType) -> Option<Value<'a>> {
         match ty {
-            ArgType::String if self.version == Version::V0 => self.word().map(Value::Pointer),
+            ArgType::String if self.is_words => self.word().map(Value::Pointer),
             ArgType::String => self.string().map(Value::String),
-            ArgType::Signed(_) if self.version == Version::V0 => {
-                self.word().map(|word| Value::from_word_of_version_0(word, ty))
-            }
+            ArgType::Signed(_) if self.is_words => self.word().map(|word| Value::from_word_of_version_0(word, ty)),
             _ => self.word().map(|word| Value::from_word(word, ty)),
         }
     }
@@ -189,7 +221,7 @@ impl<'a> Args<'a> {
     #[must_use]
     pub fn left_over(&self) -> &'a [u8] {
         let rest = self.rest();
-        if self.version != Version::V0 {
+        if !self.is_words {
             return rest;
         }
         let filling =
