@@ -314,7 +314,7 @@ impl Trace {
         let header = records.header();
         self.files.push(FileFacts {
             name,
-            version: header.version,
+            version: header.version.number(),
             byte_order: header.byte_order,
             mappings,
             bytes: records.offset(),

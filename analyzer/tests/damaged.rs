@@ -79,9 +79,10 @@ const FILES: [Damaged; 38] = [
     row("wrong-magic", HARNESS, 0, NO_TRACE, "not a trace file: its magic number is 0xf2b177cb0aa429b5"),
     row("version-1", HARNESS, 0, NO_TRACE, "format version 1 is unknown"),
     row("version-5", HARNESS, 0, NO_TRACE, "format version 5 is unknown"),
-    // Not read yet, and said so.
-    row("v2-cut-string", HARNESS, 0, NO_TRACE, "format version 2 (QEMU 1.2 to 2.0) is not supported yet"),
-    row("v3-length-0", HARNESS, 0, NO_TRACE, "format version 3 (QEMU 2.1 to 2.7) is not supported yet"),
+
+    // Earlier versions do not name their events.
+    row("v2-cut-string", HARNESS, 67, FAULTY, "ends inside a record at offset 3706: 31 bytes left over"),
+    row("v3-length-0", HARNESS, 78, FAULTY, "offset 4161: record length 0 is shorter"),
 ];
 
 #[test]
