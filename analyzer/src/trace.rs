@@ -328,7 +328,8 @@ impl Trace {
                     if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
-                    if !kind.mapped {
+                    // Without declarations, ids that are places among them cannot be known.
+                    if !kind.mapped && (places.is_none() || have_declarations) {
                         self.findings.count_unmapped(&record, &file);
                     }
                     let fit = kind.fit(record.payload);
