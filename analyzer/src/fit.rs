@@ -1,9 +1,7 @@
 //! Whether a record's payload is as its event's declaration says.
 
-use std::cmp::Ordering;
-
-use simpletrace_format::Payload;
 use simpletrace_format::events::ArgDecl;
+use simpletrace_format::{Payload, Version};
 
 /// How the payload of a record and the declaration of its event agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,19 +22,27 @@ pub(crate) struct Layout {
     words_before_strings: Vec<usize>,
     /// How many words stand behind the last string.
     words_at_end: usize,
+    /// Whether strings are more than an address.
+    has_text: bool,
 }
 
 impl Layout {
-    pub(crate) fn new(args: &[ArgDecl]) -> Self {
-        let mut layout = Self { words_before_strings: Vec::new(), words_at_end: 0 };
+    pub(crate) fn new(args: &[ArgDecl], version: Version) -> Self {
+        let has_text = version != Version::V0;
+        let mut layout = Self { words_before_strings: Vec::new(), words_at_end: 0, has_text };
         for arg in args {
-            if arg.ty.is_string() {
+            if has_text && arg.ty.is_string() {
                 layout.words_before_strings.push(std::mem::take(&mut layout.words_at_end));
             } else {
                 layout.words_at_end += 1;
             }
         }
         layout
+    }
+
+    /// Whether strings are recorded with their text.
+    pub(crate) const fn has_text(&self) -> bool {
+        self.has_text
     }
 
     #[inline]
@@ -47,10 +53,12 @@ impl Layout {
                 return Fit::Shorter;
             }
         }
-        match args.rest().len().cmp(&(8 * self.words_at_end)) {
-            Ordering::Less => Fit::Shorter,
-            Ordering::Equal => Fit::Exact,
-            Ordering::Greater => Fit::Longer,
+        if args.skip_words(self.words_at_end).is_none() {
+            Fit::Shorter
+        } else if args.left_over().is_empty() {
+            Fit::Exact
+        } else {
+            Fit::Longer
         }
     }
 }

@@ -10,6 +10,7 @@ mod cli;
 mod filter;
 mod findings;
 mod fit;
+mod formats;
 mod input;
 mod output;
 mod progress;

@@ -4,16 +4,18 @@
 //! and said once at the end, so that every command reports the same faults in the same words.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use anyhow::Result;
-use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Severity, nearest};
+use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Lookup, LookupById, Severity, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Mapped, Names, Payload, Record, StreamReader,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Loss, Mapped, Names, Payload, Record, StreamReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome};
 use crate::fit::{Fit, Layout, Misfits};
+use crate::formats::{Formats, first_byte_order};
 use crate::input::{BeforeWait, Input, MAX_FAULTS};
 use crate::render::printable;
 use crate::say;
@@ -66,6 +68,11 @@ impl Kind {
         self.decl.as_ref().map_or(&[], |decl| &decl.args)
     }
 
+    /// Whether records have the text of strings, and not only an address as in version 0.
+    pub(crate) fn has_text(&self) -> bool {
+        self.layout.as_ref().is_none_or(Layout::has_text)
+    }
+
     #[inline]
     fn fit(&self, payload: Payload<'_>) -> Fit {
         self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
@@ -76,8 +83,10 @@ impl Kind {
 pub(crate) struct Kinds {
     list: Vec<Kind>,
     by_name: HashMap<String, usize>,
+    /// Kinds of events that have no name but a place among the declarations, by version and place.
+    by_place: HashMap<(Version, EventId), usize>,
     unmapped: HashMap<EventId, usize>,
-    declared: EventIndex,
+    declared: Rc<EventIndex>,
     /// Whether any trace-events file was given, if only an empty one.
     pub(crate) have_declarations: bool,
     /// Why declarations that were needed could not be understood, with line and caret.
@@ -94,7 +103,7 @@ impl Kinds {
     }
 
     /// Returns all declarations, those of events never met included.
-    pub(crate) const fn declared(&self) -> &EventIndex {
+    pub(crate) fn declared(&self) -> &EventIndex {
         &self.declared
     }
 
@@ -104,17 +113,40 @@ impl Kinds {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
+        let declared = Rc::clone(&self.declared);
+        let index = self.push_declared(name, declared.get(name), Version::V4, selection);
+        self.by_name.insert(name.to_owned(), index);
+        index
+    }
+
+    /// The kind of the events of a place among the declarations, in a file that does not name its events.
+    #[cold]
+    fn placed(&mut self, id: EventId, ids: &LookupById<'_>, version: Version, selection: &Selection) -> usize {
+        if let Some(&index) = self.by_place.get(&(version, id)) {
+            return index;
+        }
+        let index = self.push_declared(ids.name(id).unwrap_or_default(), ids.get(id), version, selection);
+        self.by_place.insert((version, id), index);
+        index
+    }
+
+    fn push_declared(
+        &mut self,
+        name: &str,
+        found: Option<Lookup<'_>>,
+        version: Version,
+        selection: &Selection,
+    ) -> usize {
         let mut decl = None;
-        if let Some(found) = self.declared.get(name) {
+        if let Some(found) = found {
             decl = found.event;
             let room = MAX_FAULTS.saturating_sub(self.faults.len());
             let errors =
                 found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).take(room);
             self.faults.extend(errors.map(|error| error.with_source(found.file_name, found.source).to_string()));
         }
-        let index = self.push(name.to_owned(), true, decl, selection);
-        self.by_name.insert(name.to_owned(), index);
-        index
+        let layout = decl.as_ref().map(|decl| Layout::new(&decl.args, version));
+        self.push(name.to_owned(), true, decl, layout, selection)
     }
 
     /// The kind of the events of an id that no mapping record has named.
@@ -127,15 +159,21 @@ impl Kinds {
             return index;
         }
         let name = if full { "event (unmapped)".to_owned() } else { id.to_string() };
-        let index = self.push(name, false, None, selection);
+        let index = self.push(name, false, None, None, selection);
         self.unmapped.insert(id, index);
         index
     }
 
-    fn push(&mut self, name: String, mapped: bool, decl: Option<EventDecl>, selection: &Selection) -> usize {
+    fn push(
+        &mut self,
+        name: String,
+        mapped: bool,
+        decl: Option<EventDecl>,
+        layout: Option<Layout>,
+        selection: &Selection,
+    ) -> usize {
         let index = self.list.len();
         let selected = selection.globs.selects(&name);
-        let layout = decl.as_ref().map(|decl| Layout::new(&decl.args));
         self.list.push(Kind { index, name, decl, selected, mapped, layout, misfits: Misfits::default() });
         index
     }
@@ -144,8 +182,10 @@ impl Kinds {
 /// What one file's header says, and how much of it was read.
 pub(crate) struct FileFacts {
     pub(crate) name: String,
-    pub(crate) version: u64,
+    pub(crate) version: Version,
     pub(crate) byte_order: ByteOrder,
+    /// How ids were given a meaning, if the file does not name its events.
+    pub(crate) ids: Option<String>,
     pub(crate) mappings: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
@@ -167,6 +207,8 @@ pub(crate) struct Trace {
     mapped_names: Option<HashSet<String>>,
     /// Called when a pipe has no more events for now.
     pub(crate) before_wait: Option<BeforeWait>,
+    /// What the files do not say of themselves.
+    pub(crate) formats: Formats,
 }
 
 impl Trace {
@@ -175,9 +217,10 @@ impl Trace {
         let kinds = Kinds {
             list: Vec::new(),
             by_name: HashMap::new(),
+            by_place: HashMap::new(),
             unmapped: HashMap::new(),
             have_declarations: declared.is_some(),
-            declared: declared.unwrap_or_default(),
+            declared: Rc::new(declared.unwrap_or_default()),
             faults: Vec::new(),
         };
         let mapped_names = selection.globs.plain_names().next().map(|_| HashSet::new());
@@ -191,6 +234,7 @@ impl Trace {
             events_selected: 0,
             mapped_names,
             before_wait: None,
+            formats: Formats::default(),
         }
     }
 
@@ -234,18 +278,33 @@ impl Trace {
         let total_bytes = if input.is_compressed { None } else { input.progress().total };
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
-        let mut records = match StreamReader::new(input.read_ahead(self.before_wait.clone())?) {
+        let path = input.path.clone().filter(|_| input.progress().total.is_some());
+        let headerless = self.formats.no_header.then(|| first_byte_order(input.head()));
+        let bytes = input.read_ahead(self.before_wait.clone())?;
+        let opened = match headerless {
+            Some(byte_order) => Ok(StreamReader::headerless(bytes, byte_order)),
+            None => StreamReader::new(bytes),
+        };
+        let mut records = match opened {
             Ok(records) => records,
             Err(error) => {
                 self.findings.add_unreadable(&name, &error);
                 return Ok(());
             }
         };
+        let version = records.header().version;
+        let declared = Rc::clone(&self.kinds.declared);
+        let places = (headerless.is_some() || !version.has_names()).then(|| {
+            let (numbering, why) = self.formats.numbering(version, &declared, path.as_deref());
+            (declared.by_id(numbering), why)
+        });
+        let (ids, places) = places.map_or((None, None), |(places, why)| (Some(why), Some(places)));
+        let mut loss = Loss::new(version);
         let admits_gaps = self.selection.admits_dropped();
         let have_declarations = self.kinds.have_declarations;
-        let mut names = Names::default();
+        let mut names = places.as_ref().map_or_else(Names::default, LookupById::names);
         // The kind behind each slot of `names`.
-        let mut slots = Vec::new();
+        let mut slots = vec![NOT_MET; names.len()];
         let mut mappings = 0;
         while *left > 0 {
             match records.next_record() {
@@ -256,7 +315,10 @@ impl Trace {
                         Some(slot) => {
                             let index = &mut slots[slot as usize];
                             if *index == NOT_MET {
-                                *index = self.kinds.mapped(names.name(slot), &self.selection);
+                                *index = match &places {
+                                    Some(places) => self.kinds.placed(record.id, places, version, &self.selection),
+                                    None => self.kinds.mapped(names.name(slot), &self.selection),
+                                };
                             }
                             *index
                         }
@@ -266,7 +328,8 @@ impl Trace {
                     if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
-                    if !kind.mapped {
+                    // Without declarations, ids that are places among them cannot be known.
+                    if !kind.mapped && (places.is_none() || have_declarations) {
                         self.findings.count_unmapped(&record, &file);
                     }
                     let fit = kind.fit(record.payload);
@@ -278,11 +341,13 @@ impl Trace {
                     visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?;
                 }
                 Ok(Some(Record::Dropped(record))) => {
-                    if !(clock.admits(record.timestamp_ns) && self.selection.admits_pid(record.pid)) {
+                    // In version 0 they have no time of their own, and are as early or late as what stands before them.
+                    let in_window = version == Version::V0 || clock.admits(record.timestamp_ns);
+                    if !(in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
                     self.findings.gaps += 1;
-                    self.findings.dropped = self.findings.dropped.saturating_add(record.count);
+                    loss.add(&record);
                     if admits_gaps {
                         *left -= 1;
                         visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
@@ -311,10 +376,12 @@ impl Trace {
                 }
             }
         }
+        self.findings.dropped = self.findings.dropped.saturating_add(loss.records());
         let header = records.header();
         self.files.push(FileFacts {
             name,
             version: header.version,
+            ids,
             byte_order: header.byte_order,
             mappings,
             bytes: records.offset(),

@@ -7,8 +7,11 @@ mod support;
 
 use support::shared;
 
-const HARNESS: &str = "harness.trace-events";
-const QEMU: &str = "../qemu-8.2/trace-events-all";
+const HARNESS: &str = "damaged/harness.trace-events";
+const QEMU: &str = "qemu-8.2/trace-events-all";
+const V0: &str = "old/v0-1.1-s390x.trace-events";
+const V2: &str = "old/v2-1.3-x86_64.trace-events";
+const V3: &str = "old/v3-2.5-s390x.trace-events";
 
 /// A file, its declarations, and what is to come of it.
 struct Damaged {
@@ -36,7 +39,7 @@ const LONGER: [i32; 4] = [0, 0, 0, 1];
 const NO_TRACE: [i32; 4] = [2, 2, 2, 2];
 
 #[rustfmt::skip]
-const FILES: [Damaged; 38] = [
+const FILES: [Damaged; 39] = [
     row("a-base", HARNESS, 90, SOUND, ""),
     row("b-base", QEMU, 60, SOUND, ""),
     row("header-only", HARNESS, 0, SOUND, ""),
@@ -79,9 +82,11 @@ const FILES: [Damaged; 38] = [
     row("wrong-magic", HARNESS, 0, NO_TRACE, "not a trace file: its magic number is 0xf2b177cb0aa429b5"),
     row("version-1", HARNESS, 0, NO_TRACE, "format version 1 is unknown"),
     row("version-5", HARNESS, 0, NO_TRACE, "format version 5 is unknown"),
-    // Not read yet, and said so.
-    row("v2-cut-string", HARNESS, 0, NO_TRACE, "format version 2 (QEMU 1.2 to 2.0) is not supported yet"),
-    row("v3-length-0", HARNESS, 0, NO_TRACE, "format version 3 (QEMU 2.1 to 2.7) is not supported yet"),
+
+    // Earlier versions do not name their events.
+    row("v0-cut", V0, 39, TORN, "ends inside a record at offset 2560: 17 bytes left over"),
+    row("v2-cut-string", V2, 67, TORN, "ends inside a record at offset 3706: 31 bytes left over"),
+    row("v3-length-0", V3, 78, FAULTY, "offset 4161: record length 0 is shorter"),
 ];
 
 #[test]
@@ -90,7 +95,6 @@ fn each_file_gives_what_stands_before_its_damage_and_says_where_that_is() {
         let name = format!("damaged/{file}.trace");
         let test = "each_file_gives_what_stands_before_its_damage_and_says_where_that_is";
         let Some(dir) = shared::traces(test, &name) else { return };
-        let events = if events == QEMU { "qemu-8.2/trace-events-all" } else { "damaged/harness.trace-events" };
         let [decode, strict, check, check_events] = [
             format!("decode -F ndjson {name} {events}"),
             format!("decode -F ndjson --strict {name} {events}"),

@@ -273,7 +273,11 @@ fn a_payload_shorter_than_declared_gives_what_is_there() {
             "[0.000000007 +0.000000002] 1 idle",
         ]
     );
-    assert!(run.stderr.starts_with("warning: 2 of 3 events with 2 records: shorter than declared, most of all disk_read, "), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("warning: 2 of 3 events with 2 records: shorter than declared, most of all disk_read, "),
+        "{}",
+        run.stderr
+    );
     for format in ["compat", "log", "table", "csv", "json", "ndjson"] {
         let run = dir.run(&format!("decode t.trace ev -F {format}")).exits(1);
         assert!(run.text().contains("idle"), "{format} went on: {}", run.text());

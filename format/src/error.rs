@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::{EventId, MAX_NAME_BYTES, MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
+use crate::{EventId, HEADER_BYTES, MAX_NAME_BYTES, MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 /// The result of reading a trace file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,7 +18,7 @@ pub struct Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file ends inside its 24-byte header; holds the bytes there are.
+    /// The file ends inside its header, which has 24 bytes, in version 0 64; holds the bytes there are.
     HeaderCut(usize),
     /// The first 16 bytes are not a trace file's, in either byte order; holds the two words, read as little-endian.
     NotATrace(u64, u64),
@@ -94,20 +94,15 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HeaderCut(0) => f.write_str("the file is empty"),
+            Self::HeaderCut(bytes @ HEADER_BYTES..) => {
+                write!(f, "the file ends inside the 64-byte header of version 0, {bytes} bytes into it")
+            }
             Self::HeaderCut(bytes) => write!(f, "not a trace file: {bytes} bytes are too short for the 24-byte header"),
             Self::NotATrace(id, magic) if *id == EventId::TRACE_BEGIN.0 => {
                 write!(f, "not a trace file: its magic number is {magic:#018x}, not {:#018x}", crate::MAGIC)
             }
             Self::NotATrace(id, _) => {
                 write!(f, "not a trace file: it starts with {id:#018x}, not eight bytes 0xff")
-            }
-            Self::UnsupportedVersion(version @ (0 | 2 | 3)) => {
-                let releases = match version {
-                    0 => "0.14 to 1.1",
-                    2 => "1.2 to 2.0",
-                    _ => "2.1 to 2.7",
-                };
-                write!(f, "format version {version} (QEMU {releases}) is not supported yet, only version 4 is")
             }
             Self::UnsupportedVersion(version) => {
                 write!(f, "format version {version} is unknown: QEMU writes version 4 and wrote 0, 2 and 3")

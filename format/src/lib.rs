@@ -1,8 +1,8 @@
 //! QEMU's simpletrace file format and its trace-events language.
 //!
-//! A program that records with the `simple` backend of QEMU's tracing leaves a file of binary records. This crate reads and
-//! writes such files, version 4 and either byte order, and reads the declarations without which the arguments in them are
-//! only bytes.
+//! A program that records with the `simple` backend of QEMU's tracing leaves a file of binary records. This crate reads such
+//! files of every [`Version`] and either byte order, writes version 4, and reads the declarations without which the
+//! arguments in them are only bytes.
 //!
 //! ```
 //! use simpletrace_format::events::{EventSet, Mode};
@@ -46,9 +46,11 @@
 //! - A file in memory, or mapped into it: [`SliceReader`]. A pipe, a decompressor: [`StreamReader`]. Both give [`Record`]s.
 //! - What a file is, from its first bytes: [`Header::sniff`], [`Header::parse`].
 //! - Which event an id means: [`Names`], fed with the [`MappingRecord`]s. Ids differ from build to build, names do not.
+//!   Before version 4 there are no mappings, ids are places among the declarations: [`events::EventSet::by_id`].
 //! - The arguments of an event: [`EventRecord::payload`], read with [`Args::next`] into [`Value`]s.
 //! - The declarations: [`events::EventIndex`] for reading a trace, [`events::EventSet`] for all of them, [`events::parse`] for one text.
 //!   Printing: [`events::Format`].
+//! - How many records are missing: [`Loss`], fed with the [`DroppedRecord`]s.
 //! - Writing a file: [`TraceWriter`].
 //! - What is wrong with a file: [`Error`], with its offset and [`ErrorKind`].
 //!
@@ -66,10 +68,12 @@
 #![forbid(unsafe_code)]
 
 mod cursor;
+mod earlier;
 mod error;
 pub mod events;
 mod header;
 mod id;
+mod loss;
 mod names;
 mod reader;
 mod record;
@@ -78,8 +82,9 @@ mod writer;
 
 pub use cursor::ByteOrder;
 pub use error::{Error, ErrorKind, Result};
-pub use header::{HEADER_BYTES, Header, MAGIC, VERSION};
+pub use header::{HEADER_BYTES, Header, MAGIC, VERSION, Version};
 pub use id::{EventId, Namespace, Special};
+pub use loss::Loss;
 pub use names::{Mapped, Names};
 pub use reader::{SliceReader, StreamReader};
 pub use record::{

@@ -1,4 +1,4 @@
-//! Readers: over bytes in memory, and over anything that can be read.
+//! Readers: over bytes in memory, and over anything that can be read. Both read all versions.
 //!
 //! Both hand out the same borrowed [`Record`]s, allocate nothing per record, and are done after their first error: what is
 //! behind damage is not to be had by reading on.
@@ -8,9 +8,10 @@ use std::iter::FusedIterator;
 
 use bytes::{Buf as _, BytesMut};
 
+use crate::ByteOrder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::header::{HEADER_BYTES, Header};
-use crate::record::{Found, MAX_RECORD_BYTES, NoRecord, Record};
+use crate::header::{HEADER_BYTES, Header, Version};
+use crate::record::{File, Found, MAX_RECORD_BYTES, NoRecord, Record};
 
 /// Reads the records of a file that is in memory, or mapped into it.
 ///
@@ -40,7 +41,7 @@ use crate::record::{Found, MAX_RECORD_BYTES, NoRecord, Record};
 pub struct SliceReader<'a> {
     rest: &'a [u8],
     offset: u64,
-    header: Header,
+    file: File,
 }
 
 impl<'a> SliceReader<'a> {
@@ -51,13 +52,29 @@ impl<'a> SliceReader<'a> {
     /// As [`Header::parse`].
     pub fn new(file: &'a [u8]) -> Result<Self> {
         let header = Header::parse(file)?;
-        Ok(Self { rest: file.get(HEADER_BYTES..).unwrap_or_default(), offset: HEADER_BYTES as u64, header })
+        let header_bytes = header.version.header_bytes();
+        let rest = file.get(header_bytes..).ok_or_else(|| Error::new(0, ErrorKind::HeaderCut(file.len())))?;
+        Ok(Self { rest, offset: header_bytes as u64, file: File::new(header) })
     }
 
-    /// Returns what the header says.
+    /// Takes `records` as the headerless output of QEMU's SystemTap flight recorder: version 4 records from the first byte on,
+    /// and no mappings among them, in the byte order of the machine that recorded, which nothing tells.
+    ///
+    /// That is what the flight recorder has made since QEMU 2.10. Its ids are places among the declarations of
+    /// `trace-events-all` ([`Numbering::All`](crate::events::Numbering::All)), its timestamps are wall-clock time, and NULL
+    /// strings are the text `<null>`.
+    ///
+    /// Not covered: what the scripts of QEMU 2.2 to 2.7 make, whose records have no type word; the remains of a ring of 2.8
+    /// or 2.9, where the names were mapped before; bytes that begin in the middle of a record.
+    #[must_use]
+    pub const fn headerless(records: &'a [u8], byte_order: ByteOrder) -> Self {
+        Self { rest: records, offset: 0, file: File::new(Header { version: Version::V4, byte_order }) }
+    }
+
+    /// Returns what the header says; without one, version 4 and the byte order that was given.
     #[must_use]
     pub const fn header(&self) -> Header {
-        self.header
+        self.file.header
     }
 
     /// Returns the offset of the next record, in bytes.
@@ -77,10 +94,9 @@ impl<'a> SliceReader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let order = self.header.byte_order;
-        match Found::at_front_of(self.rest, order) {
+        match Found::at_front_of(self.rest, self.file) {
             Ok(found) => {
-                let record = found.record(self.rest, self.offset, order);
+                let record = found.record(self.rest, self.offset, self.file.header);
                 self.rest = &self.rest[found.size()..];
                 self.offset += found.size() as u64;
                 Ok(Some(record))
@@ -137,7 +153,7 @@ pub struct StreamReader<R> {
     handed_out: usize,
     /// Where the buffer's first byte stands in the stream.
     offset: u64,
-    header: Header,
+    file: File,
     at_end: bool,
 }
 
@@ -156,17 +172,33 @@ impl<R: Read> StreamReader<R> {
     pub fn new(mut source: R) -> Result<Self> {
         let mut buffer = BytesMut::new();
         let mut at_end = false;
-        while buffer.len() < HEADER_BYTES && !at_end {
-            at_end = !refill(&mut source, &mut buffer).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
-        }
+        let mut fill = |buffer: &mut BytesMut, bytes| {
+            while buffer.len() < bytes && !at_end {
+                at_end = !refill(&mut source, buffer).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
+            }
+            Ok(())
+        };
+        fill(&mut buffer, HEADER_BYTES)?;
         let header = Header::parse(&buffer)?;
-        Ok(Self { source, buffer, handed_out: HEADER_BYTES, offset: 0, header, at_end })
+        let header_bytes = header.version.header_bytes();
+        fill(&mut buffer, header_bytes)?;
+        if buffer.len() < header_bytes {
+            return Err(Error::new(0, ErrorKind::HeaderCut(buffer.len())));
+        }
+        Ok(Self { source, buffer, handed_out: header_bytes, offset: 0, file: File::new(header), at_end })
     }
 
-    /// Returns what the header says.
+    /// Takes `source` as the headerless output of QEMU's SystemTap flight recorder, as [`SliceReader::headerless`] does.
+    #[must_use]
+    pub fn headerless(source: R, byte_order: ByteOrder) -> Self {
+        let file = File::new(Header { version: Version::V4, byte_order });
+        Self { source, buffer: BytesMut::new(), handed_out: 0, offset: 0, file, at_end: false }
+    }
+
+    /// Returns what the header says; without one, version 4 and the byte order that was given.
     #[must_use]
     pub const fn header(&self) -> Header {
-        self.header
+        self.file.header
     }
 
     /// Returns the offset of the next record, in bytes of the (decompressed) stream.
@@ -186,9 +218,8 @@ impl<R: Read> StreamReader<R> {
         let done = std::mem::take(&mut self.handed_out);
         self.buffer.advance(done);
         self.offset += done as u64;
-        let order = self.header.byte_order;
         let found = loop {
-            match Found::at_front_of(&self.buffer, order) {
+            match Found::at_front_of(&self.buffer, self.file) {
                 Ok(found) => break found,
                 Err(_) if self.at_end && self.buffer.is_empty() => return Ok(None),
                 Err(NoRecord::Incomplete) if !self.at_end => match refill(&mut self.source, &mut self.buffer) {
@@ -199,7 +230,7 @@ impl<R: Read> StreamReader<R> {
             }
         };
         self.handed_out = found.size();
-        Ok(Some(found.record(&self.buffer, self.offset, order)))
+        Ok(Some(found.record(&self.buffer, self.offset, self.file.header)))
     }
 
     #[cold]
@@ -243,7 +274,7 @@ fn fault(offset: u64, no_record: NoRecord, left: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ByteOrder, EventId, TraceWriter, Value};
+    use crate::{EventId, TraceWriter, Value};
 
     /// Gives out short pieces of odd sizes and notes the most that it was asked for.
     struct Pieces<'a> {

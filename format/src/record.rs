@@ -11,13 +11,14 @@
 //!                                           32    . payload: the arguments
 //! ```
 //!
-//! Nothing is aligned. A `dropped` record is an event record with the id 2^64-2 and one word of payload, the count.
+//! Nothing is aligned. A `dropped` record is an event record with the id 2^64-2 and one word of payload, the count. What is
+//! found in files of earlier versions (`earlier.rs`) is handed out as the same records.
 
 use crate::cursor::Cursor;
 use crate::error::ErrorKind;
 use crate::events::ArgType;
-use crate::header::Header;
-use crate::{ByteOrder, EventId, Value};
+use crate::header::{Header, Version};
+use crate::{ByteOrder, EventId, Value, earlier};
 
 /// What the length of an event record counts beside the payload: id, timestamp, length and pid, in bytes.
 pub const RECORD_HEADER_BYTES: u32 = 24;
@@ -34,6 +35,8 @@ pub const MAX_NAME_BYTES: u32 = 1024;
 pub(crate) const TYPE_MAPPING: u64 = 0;
 /// The type word of an event record.
 pub(crate) const TYPE_EVENT: u64 = 1;
+/// The length of a `dropped` record.
+pub(crate) const DROPPED_BYTES: u32 = RECORD_HEADER_BYTES + 8;
 
 /// One record of a file, borrowed from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +65,12 @@ pub struct MappingRecord<'a> {
 pub struct EventRecord<'a> {
     /// The offset of the record's first byte in the file.
     pub offset: u64,
-    /// The event, to be looked up in the file's mappings; never [`EventId::DROPPED`].
+    /// The event, to be looked up in the file's mappings, before version 4 among the declarations; never
+    /// [`EventId::DROPPED`].
     pub id: EventId,
     /// The time of the event, in nanoseconds of the recorder's `CLOCK_MONOTONIC`.
     pub timestamp_ns: u64,
-    /// The process id of the recorder.
+    /// The process id of the recorder; 0 in versions 0 and 2, which do not have it.
     pub pid: u32,
     /// The arguments.
     pub payload: Payload<'a>,
@@ -77,29 +81,72 @@ pub struct EventRecord<'a> {
 pub struct DroppedRecord {
     /// The offset of the record's first byte in the file.
     pub offset: u64,
-    /// When the loss was noticed, in nanoseconds: later than the loss itself.
+    /// When the loss was noticed, in nanoseconds: later than the loss itself. 0 in version 0, which does not have it.
     pub timestamp_ns: u64,
-    /// The process id of the recorder.
+    /// The process id of the recorder; 0 in versions 0 and 2, which do not have it.
     pub pid: u32,
-    /// How many records were lost since the last `dropped` record.
+    /// How many records were lost since the last `dropped` record, as it stands in the file. In version 0 only the sum of
+    /// a file's counts modulo 2^32 means something: see [`Loss`](crate::Loss).
     pub count: u64,
 }
 
 /// The argument bytes of an event record.
 ///
 /// Scalars take eight bytes, strings a 32-bit length and that many bytes, nothing says which is which: reading needs the
-/// declaration.
+/// declaration. In version 0 there are always six words, zeros where there is no argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payload<'a> {
     bytes: &'a [u8],
-    order: ByteOrder,
+    encoding: Encoding,
+}
+
+/// How arguments are written: all that has to be known of their file, in one byte, as it is copied with every record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Little,
+    /// As version 0 has it: words only.
+    LittleWords,
+    Big,
+    BigWords,
+}
+
+impl Encoding {
+    const fn of(header: Header) -> Self {
+        match (header.byte_order, header.version) {
+            (ByteOrder::Little, Version::V0) => Self::LittleWords,
+            (ByteOrder::Little, _) => Self::Little,
+            (ByteOrder::Big, Version::V0) => Self::BigWords,
+            (ByteOrder::Big, _) => Self::Big,
+        }
+    }
+
+    #[inline]
+    const fn order(self) -> ByteOrder {
+        match self {
+            Self::Little | Self::LittleWords => ByteOrder::Little,
+            Self::Big | Self::BigWords => ByteOrder::Big,
+        }
+    }
+
+    #[inline]
+    const fn is_words(self) -> bool {
+        matches!(self, Self::LittleWords | Self::BigWords)
+    }
 }
 
 impl<'a> Payload<'a> {
-    /// Takes `bytes` as the payload of a record in a file of the given byte order.
+    /// Takes `bytes` as the payload of a record in a version 4 file of the given byte order.
+    #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
-        Self { bytes, order }
+        Self::of(bytes, Header { version: Version::V4, byte_order: order })
+    }
+
+    /// Takes `bytes` as the payload of a record in a file with the given header.
+    #[inline]
+    #[must_use]
+    pub const fn of(bytes: &'a [u8], header: Header) -> Self {
+        Self { bytes, encoding: Encoding::of(header) }
     }
 
     /// Returns the bytes as they stand in the file.
@@ -113,7 +160,7 @@ impl<'a> Payload<'a> {
     #[inline]
     #[must_use]
     pub const fn args(&self) -> Args<'a> {
-        Args { cursor: Cursor::new(self.bytes, self.order) }
+        Args { cursor: Cursor::new(self.bytes, self.encoding.order()), is_words: self.encoding.is_words() }
     }
 }
 
@@ -121,14 +168,21 @@ impl<'a> Payload<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Args<'a> {
     cursor: Cursor<'a>,
+    /// Whether there are words only, as version 0 has them.
+    is_words: bool,
 }
 
 impl<'a> Args<'a> {
     /// Reads the next argument as `ty`; `None`, and nothing taken, if the payload has too few bytes left for it.
+    ///
+    /// In version 0 a string is a word as well, its address, and negative numbers are read as such even if a 32-bit host cut
+    /// them ([`Value::from_word_of_version_0`]).
     #[inline]
     pub fn next(&mut self, ty: ArgType) -> Option<Value<'a>> {
         match ty {
+            ArgType::String if self.is_words => self.word().map(Value::Pointer),
             ArgType::String => self.string().map(Value::String),
+            ArgType::Signed(_) if self.is_words => self.word().map(|word| Value::from_word_of_version_0(word, ty)),
             _ => self.word().map(|word| Value::from_word(word, ty)),
         }
     }
@@ -161,6 +215,38 @@ impl<'a> Args<'a> {
     pub const fn rest(&self) -> &'a [u8] {
         self.cursor.rest()
     }
+
+    /// Returns the bytes not read yet that may be an argument, to be asked when all that are declared have been read: the
+    /// [`rest`](Self::rest), in version 0 without the zero words at its end, which fill up every record there.
+    #[must_use]
+    pub fn left_over(&self) -> &'a [u8] {
+        let rest = self.rest();
+        if !self.is_words {
+            return rest;
+        }
+        let filling =
+            rest.rchunks(8).take_while(|word| word.iter().all(|&byte| byte == 0)).map(<[u8]>::len).sum::<usize>();
+        &rest[..rest.len() - filling]
+    }
+}
+
+/// What is to be known of a file to find its records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct File {
+    pub(crate) header: Header,
+    /// Payloads of the events that are found at once have fewer bytes: none in versions before 4. So no time is spent on the
+    /// version of the file where the length is looked at anyway.
+    payload_limit: u32,
+}
+
+impl File {
+    pub(crate) const fn new(header: Header) -> Self {
+        let payload_limit = match header.version {
+            Version::V4 => MAX_RECORD_BYTES - RECORD_HEADER_BYTES + 1,
+            Version::V0 | Version::V2 | Version::V3 => 0,
+        };
+        Self { header, payload_limit }
+    }
 }
 
 /// Why no record stands at the front of some bytes.
@@ -180,11 +266,13 @@ impl From<ErrorKind> for NoRecord {
 
 /// A whole record at the front of some bytes, found but not yet borrowed from them.
 ///
-/// Readers that refill a buffer need the two steps: a borrow of the buffer cannot leave the loop that refills it.
+/// Readers that refill a buffer need the two steps: a borrow of the buffer cannot leave the loop that refills it. An event of a
+/// version before 4 is a kind of its own, so that nothing about those of version 4 has to be remembered.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
     Event { id: EventId, timestamp_ns: u64, pid: u32, length: u32 },
-    Dropped { timestamp_ns: u64, pid: u32, count: u64 },
+    Earlier { id: EventId, timestamp_ns: u64, pid: u32, size: u32 },
+    Dropped { timestamp_ns: u64, pid: u32, count: u64, size: u32 },
     Mapping { id: EventId, name_length: u32 },
 }
 
@@ -198,17 +286,18 @@ const NAME_AT: usize = 20;
 impl Found {
     /// Looks for a whole record at the front of `bytes`.
     #[inline]
-    pub(crate) fn at_front_of(bytes: &[u8], order: ByteOrder) -> Result<Self, NoRecord> {
+    pub(crate) fn at_front_of(bytes: &[u8], file: File) -> Result<Self, NoRecord> {
+        let order = file.header.byte_order;
         // Nearly all records, and all that matter for speed: an event that is whole and in order.
-        if let Some(header) = bytes.first_chunk::<PAYLOAD_AT>()
-            && let event @ Self::Event { length, .. } = Self::event(header, order)
-            && order.u64(chunk(header, 0)) == TYPE_EVENT
-            && (RECORD_HEADER_BYTES..=MAX_RECORD_BYTES).contains(&length)
+        if let Some(fields) = bytes.first_chunk::<PAYLOAD_AT>()
+            && let event @ Self::Event { length, .. } = Self::event(fields, order)
+            && order.u64(chunk(fields, 0)) == TYPE_EVENT
+            && length.wrapping_sub(RECORD_HEADER_BYTES) < file.payload_limit
             && bytes.len() >= TYPE_BYTES + length as usize
         {
             return Ok(event);
         }
-        Self::other(bytes, order)
+        Self::other(bytes, file.header)
     }
 
     /// Returns the size of the record, in bytes.
@@ -216,20 +305,25 @@ impl Found {
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::Event { length, .. } => TYPE_BYTES + length as usize,
-            Self::Dropped { .. } => PAYLOAD_AT + 8,
+            Self::Earlier { size, .. } | Self::Dropped { size, .. } => size as usize,
             Self::Mapping { name_length, .. } => NAME_AT + name_length as usize,
         }
     }
 
     /// Borrows the record from the same bytes, which stand at `offset` in the file.
     #[inline]
-    pub(crate) fn record(self, bytes: &[u8], offset: u64, order: ByteOrder) -> Record<'_> {
+    pub(crate) fn record(self, bytes: &[u8], offset: u64, header: Header) -> Record<'_> {
         match self {
             Self::Event { id, timestamp_ns, pid, .. } => {
-                let payload = bytes.get(PAYLOAD_AT..self.size()).unwrap_or_default();
-                Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload: Payload::new(payload, order) })
+                let payload = Payload::new(bytes.get(PAYLOAD_AT..self.size()).unwrap_or_default(), header.byte_order);
+                Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload })
             }
-            Self::Dropped { timestamp_ns, pid, count } => {
+            Self::Earlier { id, timestamp_ns, pid, .. } => {
+                let payload_at = earlier::payload_at(header.version);
+                let payload = Payload::of(bytes.get(payload_at..self.size()).unwrap_or_default(), header);
+                Record::Event(EventRecord { offset, id, timestamp_ns, pid, payload })
+            }
+            Self::Dropped { timestamp_ns, pid, count, .. } => {
                 Record::Dropped(DroppedRecord { offset, timestamp_ns, pid, count })
             }
             Self::Mapping { id, .. } => {
@@ -241,21 +335,24 @@ impl Found {
     }
 
     #[inline]
-    fn event(header: &[u8; PAYLOAD_AT], order: ByteOrder) -> Self {
-        let id = EventId(order.u64(chunk(header, 8)));
-        let timestamp_ns = order.u64(chunk(header, 16));
-        let (length, pid) = (order.u32(chunk(header, 24)), order.u32(chunk(header, 28)));
+    fn event(fields: &[u8; PAYLOAD_AT], order: ByteOrder) -> Self {
+        let id = EventId(order.u64(chunk(fields, 8)));
+        let timestamp_ns = order.u64(chunk(fields, 16));
+        let (length, pid) = (order.u32(chunk(fields, 24)), order.u32(chunk(fields, 28)));
         if id < EventId::DROPPED {
             Self::Event { id, timestamp_ns, pid, length }
         } else {
-            Self::Dropped { timestamp_ns, pid, count: 0 }
+            Self::Dropped { timestamp_ns, pid, count: 0, size: 0 }
         }
     }
 
-    /// Everything but a whole event: field by field, since the bytes may end after any of them.
+    /// Everything but a whole event of version 4: field by field, since the bytes may end after any of them.
     #[cold]
-    fn other(bytes: &[u8], order: ByteOrder) -> Result<Self, NoRecord> {
-        let mut cursor = Cursor::new(bytes, order);
+    fn other(bytes: &[u8], header: Header) -> Result<Self, NoRecord> {
+        if header.version != Version::V4 {
+            return earlier::at_front_of(bytes, header);
+        }
+        let mut cursor = Cursor::new(bytes, header.byte_order);
         match cursor.u64().ok_or(NoRecord::Incomplete)? {
             TYPE_EVENT => Self::event_in_pieces(&mut cursor),
             TYPE_MAPPING => Self::mapping(&mut cursor),
@@ -264,27 +361,21 @@ impl Found {
     }
 
     fn event_in_pieces(cursor: &mut Cursor<'_>) -> Result<Self, NoRecord> {
-        const MIN: u32 = RECORD_HEADER_BYTES;
-
         let id = EventId(cursor.u64().ok_or(NoRecord::Incomplete)?);
         let timestamp_ns = cursor.u64().ok_or(NoRecord::Incomplete)?;
         let length = cursor.u32().ok_or(NoRecord::Incomplete)?;
         // Said before the rest is looked at: a wrong length is damage even where the file ends soon after it.
-        match length {
-            0..MIN => return Err(ErrorKind::RecordTooShort(length).into()),
-            MIN..=MAX_RECORD_BYTES => {}
-            _ => return Err(ErrorKind::RecordTooLong(length).into()),
-        }
+        check_length(length)?;
         let pid = cursor.u32().ok_or(NoRecord::Incomplete)?;
         match id {
             EventId::TRACE_BEGIN => Err(ErrorKind::MisplacedTraceBegin.into()),
-            EventId::DROPPED if length != MIN + 8 => Err(ErrorKind::DroppedLength(length).into()),
+            EventId::DROPPED if length != DROPPED_BYTES => Err(ErrorKind::DroppedLength(length).into()),
             EventId::DROPPED => {
                 let count = cursor.u64().ok_or(NoRecord::Incomplete)?;
-                Ok(Self::Dropped { timestamp_ns, pid, count })
+                Ok(Self::Dropped { timestamp_ns, pid, count, size: PAYLOAD_AT as u32 + 8 })
             }
             _ => {
-                cursor.take((length - MIN) as usize).ok_or(NoRecord::Incomplete)?;
+                cursor.take((length - RECORD_HEADER_BYTES) as usize).ok_or(NoRecord::Incomplete)?;
                 Ok(Self::Event { id, timestamp_ns, pid, length })
             }
         }
@@ -304,21 +395,34 @@ impl Found {
     }
 }
 
-/// The `N` bytes at `at`, which are within the header.
+/// Tells whether an event record may be so long.
+pub(crate) fn check_length(length: u32) -> Result<(), NoRecord> {
+    match length {
+        0..RECORD_HEADER_BYTES => Err(ErrorKind::RecordTooShort(length).into()),
+        RECORD_HEADER_BYTES..=MAX_RECORD_BYTES => Ok(()),
+        _ => Err(ErrorKind::RecordTooLong(length).into()),
+    }
+}
+
+/// The `N` bytes at `at`, which are within the fields before the payload.
 #[inline]
-fn chunk<const N: usize>(header: &[u8; PAYLOAD_AT], at: usize) -> &[u8; N] {
-    header[at..].first_chunk().expect("a field of the record header")
+fn chunk<const N: usize>(fields: &[u8; PAYLOAD_AT], at: usize) -> &[u8; N] {
+    fields[at..].first_chunk().expect("a field of the record header")
 }
 
 /// A type word that is neither: the header of another file, or rubbish.
 #[cold]
 fn unknown_type(bytes: &[u8], word: u64) -> NoRecord {
-    if word != EventId::TRACE_BEGIN.0 {
-        return ErrorKind::UnknownRecordType(word).into();
-    }
+    let kind = ErrorKind::UnknownRecordType(word);
+    if word == EventId::TRACE_BEGIN.0 { second_header_or(kind, bytes) } else { kind.into() }
+}
+
+/// What begins with the first word of a file header: one, or what `kind` says.
+#[cold]
+pub(crate) fn second_header_or(kind: ErrorKind, bytes: &[u8]) -> NoRecord {
     match Header::sniff(bytes) {
         Some(_) => ErrorKind::SecondHeader.into(),
         None if bytes.len() < 16 => NoRecord::Incomplete,
-        None => ErrorKind::UnknownRecordType(word).into(),
+        None => kind.into(),
     }
 }

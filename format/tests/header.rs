@@ -2,7 +2,7 @@
 
 mod support;
 
-use simpletrace_format::{ByteOrder, ErrorKind, Header, SliceReader, StreamReader};
+use simpletrace_format::{ByteOrder, ErrorKind, Header, SliceReader, StreamReader, Version};
 use support::bytes::Bytes;
 use support::reading::{Fault, Owned, both, fault};
 
@@ -12,7 +12,7 @@ const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
 fn a_header_alone_is_a_valid_file_without_records() {
     for (bytes, byte_order) in Bytes::both_orders().into_iter().zip(ORDERS) {
         let file = bytes.header().build();
-        let header = Header { version: 4, byte_order };
+        let header = Header { version: Version::V4, byte_order };
 
         assert_eq!(Header::parse(&file).unwrap(), header);
         assert_eq!(SliceReader::new(&file).unwrap().header(), header);
@@ -84,8 +84,38 @@ fn sixteen_bytes_tell_that_a_short_file_is_no_trace() {
 }
 
 #[test]
-fn every_version_but_four_is_unsupported() {
-    let others = [0, 1, 2, 3, 5, 4 << 56, u64::MAX];
+fn every_version_is_told_by_its_header() {
+    for (number, version) in [(0, Version::V0), (2, Version::V2), (3, Version::V3), (4, Version::V4)] {
+        assert_eq!((Version::from_number(number), version.number()), (Some(version), number));
+        assert_eq!(version.to_string(), number.to_string());
+        for (bytes, byte_order) in Bytes::both_orders().into_iter().zip(ORDERS) {
+            let file = bytes.header_of_version(number).build();
+            let header = Header { version, byte_order };
+            assert_eq!(Header::parse(&file[..24]).unwrap(), header);
+            assert_eq!(SliceReader::new(&file).unwrap().header(), header);
+            assert_eq!(StreamReader::new(&file[..]).unwrap().header(), header);
+            assert_eq!(version.header_bytes(), file.len());
+            let outcome = both(&file);
+            assert_eq!((outcome.records, outcome.fault), (Vec::new(), None));
+            assert_eq!(outcome.stopped_at, Some(file.len() as u64));
+        }
+    }
+    assert_eq!(Version::ALL.map(Version::number), [0, 2, 3, 4]);
+}
+
+#[test]
+fn a_file_that_ends_inside_its_longer_header_of_version_0_is_refused_with_its_size() {
+    for bytes in Bytes::both_orders() {
+        let file = bytes.header_of_version(0).build();
+        for cut in 0..64 {
+            assert_eq!(fault(&file[..cut]), Fault::new(0, &ErrorKind::HeaderCut(cut)), "{cut}");
+        }
+    }
+}
+
+#[test]
+fn versions_that_never_were_are_unsupported() {
+    let others = [1, 5, 4 << 56, u64::MAX];
     for bytes in Bytes::both_orders() {
         for version in others {
             let file = bytes.clone().header_of_version(version).build();
@@ -112,10 +142,11 @@ fn the_predicates_tell_a_file_that_is_no_trace_from_one_that_is_torn() {
     let refused = [
         Bytes::little().header().build()[..20].to_vec(),
         Bytes::little().zeros(24).build(),
-        Bytes::little().header_of_version(3).build(),
+        Bytes::little().header_of_version(1).build(),
+        Bytes::little().header_of_version(0).build()[..40].to_vec(),
     ];
     for file in refused {
-        let error = Header::parse(&file).unwrap_err();
+        let error = SliceReader::new(&file).unwrap_err();
         assert!(error.is_not_a_trace() && !error.is_torn_tail(), "{error}");
     }
 

@@ -5,9 +5,9 @@ mod support;
 use std::io::{self, Read};
 
 use proptest::prelude::*;
-use simpletrace_format::{ErrorKind, Record, StreamReader};
+use simpletrace_format::{ByteOrder, ErrorKind, Record, StreamReader};
 use support::bytes::Bytes;
-use support::reading::{Fault, slice, stream};
+use support::reading::{Fault, headerless_slice, headerless_stream, slice, stream};
 use support::sources::{Dribble, Failing};
 
 /// One field's worth of bytes: words that mean something to a reader, and words that do not.
@@ -39,6 +39,17 @@ fn record(big: bool) -> impl Strategy<Value = Vec<u8>> {
             start().event(id >> 1, time, 1, |args| args.bytes(&payload)).build()
         }),
         any::<u64>().prop_map(move |count| start().dropped(5, 1, count).build()),
+    ]
+}
+
+/// A record that is right in a file of `version`.
+fn record_of_version(version: u64, big: bool) -> impl Strategy<Value = Vec<u8>> {
+    let start = move || Bytes::new(big);
+    prop_oneof![
+        (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..40)).prop_map(move |(id, time, payload)| {
+            start().event_of_version(version, id >> 1, time, 1, |args| args.bytes(&payload)).build()
+        }),
+        any::<u64>().prop_map(move |count| start().dropped_of_version(version, 5, 1, count).build()),
     ]
 }
 
@@ -115,6 +126,44 @@ proptest! {
     }
 
     #[test]
+    fn on_random_fields_behind_the_header_of_any_version(
+        version in prop::sample::select(&[0, 2, 3, 4][..]),
+        big in any::<bool>(),
+        fields in prop::collection::vec(field(), 0..40),
+        pattern in pattern(),
+    ) {
+        let file = Bytes::new(big).header_of_version(version).bytes(&fields.concat()).build();
+        assert_agreement(&file, &pattern);
+    }
+
+    #[test]
+    fn on_files_of_earlier_versions_that_were_right_and_then_damaged(
+        (version, big, records) in (prop::sample::select(&[0, 2, 3][..]), any::<bool>()).prop_flat_map(
+            |(version, big)| (Just(version), Just(big), prop::collection::vec(record_of_version(version, big), 0..20)),
+        ),
+        mutations in prop::collection::vec(mutation(), 0..4),
+        pattern in pattern(),
+    ) {
+        let mut file = Bytes::new(big).header_of_version(version).bytes(&records.concat()).build();
+        mutate(&mut file, &mutations);
+        assert_agreement(&file, &pattern);
+    }
+
+    #[test]
+    fn on_random_fields_without_a_header(
+        big in any::<bool>(),
+        start in prop_oneof![Just(vec![]), record(false), record(true)],
+        fields in prop::collection::vec(field(), 0..40),
+        pattern in pattern(),
+    ) {
+        let file = [start, fields.concat()].concat();
+        let order = if big { ByteOrder::Big } else { ByteOrder::Little };
+        let outcome = headerless_slice(&file, order);
+        prop_assert_eq!(&headerless_stream(&file[..], order), &outcome);
+        prop_assert_eq!(&headerless_stream(Dribble::new(&file, &pattern), order), &outcome);
+    }
+
+    #[test]
     fn on_random_bytes(file in prop::collection::vec(any::<u8>(), 0..100), pattern in pattern()) {
         assert_agreement(&file, &pattern);
     }
@@ -139,8 +188,8 @@ fn interruptions_are_retried_even_inside_the_header() {
 
 #[test]
 fn an_io_error_inside_the_header_is_that_of_the_source() {
-    let file = Bytes::little().header().build();
-    for cut in 0..24 {
+    let file = Bytes::little().header_of_version(0).build();
+    for cut in 0..64 {
         let error = StreamReader::new(Failing::after(&file[..cut])).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Io(inner) if inner.kind() == io::ErrorKind::ConnectionReset));
         assert_eq!(error.offset(), 0);

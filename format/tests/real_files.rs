@@ -3,8 +3,10 @@
 mod support;
 
 use serde_json::{Value as Json, json};
-use simpletrace_format::events::{ArgType, Width};
-use simpletrace_format::{ErrorKind, EventRecord, Mapped, Names, Record, SliceReader, Value};
+use simpletrace_format::events::{
+    ArgType, ById, EventIndex, EventSet, Mode, Numbering, NumberingReason, SeenIds, Width,
+};
+use simpletrace_format::{ErrorKind, EventRecord, Loss, Mapped, Names, Record, SliceReader, Value, Version};
 use support::reading::{Fault, Outcome, Owned, both};
 use support::shared;
 
@@ -20,6 +22,98 @@ fn every_record_of_a_little_endian_file_is_the_expected_one() {
 #[test]
 fn every_record_of_a_big_endian_file_is_the_expected_one() {
     compare_with_expected_json("every_record_of_a_big_endian_file_is_the_expected_one", "v4-8.2-s390x", 860 + 11 + 16);
+}
+
+/// A file of an earlier version: its records, dropped ones included, and the rule of its ids.
+const EARLIER: [(&str, usize, Numbering); 6] = [
+    ("v0-0.14-x86_64", 1501, Numbering::All),
+    ("v0-0.15-x86_64", 707 + 2, Numbering::All),
+    ("v0-1.1-s390x", 702 + 2, Numbering::Enabled),
+    ("v2-1.3-x86_64", 686 + 11, Numbering::Enabled),
+    ("v3-2.6-x86_64", 969 + 8, Numbering::All),
+    ("v3-2.5-s390x", 930 + 10, Numbering::All),
+];
+
+#[test]
+fn every_record_of_a_file_of_an_earlier_version_is_the_expected_one() {
+    let test = "every_record_of_a_file_of_an_earlier_version_is_the_expected_one";
+    for (name, records, numbering) in EARLIER {
+        let read = |suffix| shared::read(test, &format!("old/{name}.{suffix}"));
+        let (Some(file), Some(declared), Some(expected)) = (read("trace"), read("trace-events"), read("expected.json"))
+        else {
+            return;
+        };
+        let expected: Json = serde_json::from_slice(&expected).unwrap();
+        let mut set = EventSet::new();
+        assert!(set.add(name, &declared, Mode::Lenient).is_empty());
+
+        assert_eq!(both(&file).fault, None, "{name}");
+        let reader = SliceReader::new(&file).unwrap();
+        let version = reader.header().version;
+        assert_eq!(Json::from(version.number()), expected["meta"]["version"]);
+        if version != Version::V0 {
+            assert_eq!(Numbering::of(version), Some(numbering));
+        }
+        let by_id = set.by_id(numbering);
+        let mut seen = SeenIds::default();
+        let mut loss = Loss::new(version);
+        let mut found = Vec::new();
+        for record in reader {
+            let record = record.unwrap();
+            match &record {
+                Record::Event(event) => seen.add(event),
+                Record::Dropped(dropped) => loss.add(dropped),
+                Record::Mapping(_) => panic!("a mapping before version 4"),
+            }
+            found.push(earlier_to_json(&record, &by_id, version));
+        }
+        assert_eq!(found.len(), records, "{name}");
+        let expected_records = expected["records"].as_array().unwrap();
+        for (found, expected) in found.iter().zip(expected_records) {
+            assert_eq!(found, expected, "{name}");
+        }
+        assert_eq!(expected_records.len(), records, "{name}");
+        assert_eq!(Json::from(loss.records()), expected["summary"]["lost"], "{name}");
+
+        // The declarations have the types of the expected.json, so that it is these that were read by.
+        for event in by_id.names().iter() {
+            let types: Vec<Json> =
+                set.get(event).unwrap().args.iter().map(|arg| json!([arg.c_type, arg.name])).collect();
+            assert_eq!(Json::from(types), expected["events"][event], "{name}: {event}");
+        }
+        if version == Version::V0 {
+            let inferred = set.infer_numbering(&seen);
+            assert_eq!(inferred.numbering, numbering, "{name}: {inferred}");
+            assert!(matches!(inferred.reason, NumberingReason::OtherMisfits(_)), "{name}: {inferred}");
+            let mut index = EventIndex::new();
+            index.add(name, declared);
+            assert_eq!(index.infer_numbering(&seen), inferred, "{name}");
+        }
+    }
+}
+
+/// A record of an earlier version in the form of the expected.json files, which have a pid only where the version has.
+fn earlier_to_json(record: &Record<'_>, by_id: &ById<'_>, version: Version) -> Json {
+    let (mut json, pid) = match *record {
+        Record::Mapping(_) => panic!("a mapping before version 4"),
+        Record::Dropped(dropped) => {
+            (json!({"off": dropped.offset, "dropped": dropped.count, "ts": dropped.timestamp_ns}), dropped.pid)
+        }
+        Record::Event(event) => {
+            let declared = by_id.get(event.id).expect("a declaration for every id");
+            let mut args = event.payload.args();
+            let values: Vec<Json> = declared.args.iter().map(|arg| value_to_json(args.next(arg.ty).unwrap())).collect();
+            assert_eq!(args.left_over(), b"", "{} at {}", declared.name, event.offset);
+            let json = json!({"off": event.offset, "event": declared.name, "ts": event.timestamp_ns, "args": values});
+            (json, event.pid)
+        }
+    };
+    if version.has_pid() {
+        json["pid"] = pid.into();
+    } else {
+        assert_eq!(pid, 0);
+    }
+    json
 }
 
 /// Both readers must find in `old/<name>.trace` what `old/<name>.expected.json` says, record by record in file order.
@@ -150,9 +244,11 @@ fn damaged_files() -> Vec<Row> {
         ("wrong-magic", 0, 0, Some((0, NotATrace(u64::MAX, 0xf2b1_77cb_0aa4_29b5)))),
         ("version-1", 0, 0, Some((0, UnsupportedVersion(1)))),
         ("version-5", 0, 0, Some((0, UnsupportedVersion(5)))),
-        ("v0-cut", 0, 0, Some((0, UnsupportedVersion(0)))),
-        ("v2-cut-string", 0, 0, Some((0, UnsupportedVersion(2)))),
-        ("v3-length-0", 0, 0, Some((0, UnsupportedVersion(3)))),
+        ("v0-cut", 0, 39, Some((2560, TornTail(17)))),
+        // The string of the record at 3706 begins behind its 24-byte header and its own length.
+        ("v2-cut-string", 0, 67, Some((3706, TornTail(24 + 4 + 3)))),
+        // The length stands 16 bytes into the record.
+        ("v3-length-0", 0, 78, Some((4177 - 16, RecordTooShort(0)))),
         ("be-cut-string", 14, 47, Some((2988, TornTail(47)))),
         ("killed-img", 443, 890, Some((75102, TornTail(20)))),
     ]

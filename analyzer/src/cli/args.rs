@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::filter::{Globs, Selection};
+use crate::formats::{Formats, V0Ids};
 use crate::time::TimeRange;
 
 macro_rules! exit_codes {
@@ -90,6 +91,25 @@ pub(crate) struct FileArgs {
     /// trace-events-all and trace-events (`check` does not look). A name declared twice means the later declaration.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
+}
+
+/// What old files do not say of themselves.
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// The trace has no file header, as QEMU's SystemTap flight recorder makes it since 2.10
+    #[arg(long)]
+    no_header: bool,
+    /// Which declarations have a number in a version 0 trace (QEMU before 1.2); found out if not given
+    #[arg(long, value_enum, value_name = "WHICH")]
+    v0_ids: Option<V0Ids>,
+}
+
+impl FormatArgs {
+    pub(crate) const fn formats(&self) -> Formats {
+        Formats { no_header: self.no_header, v0_ids: self.v0_ids }
+    }
 }
 
 /// Which events.
@@ -202,6 +222,8 @@ pub(crate) struct CheckArgs {
     /// A trace-events file; repeat it for modules that bring their own
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -16,6 +16,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let declared = load_events(files.events)?;
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, Selection::default());
+    trace.formats = args.formats.formats();
     let mut events = 0_u64;
     trace.for_each(|item| {
         events += u64::from(matches!(item, Item::Event(_)));

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let on_terminal = output.is_stdout() && std::io::stdout().is_terminal();
     let bar = (!on_terminal).then(|| Bar::watch(files.traces.iter().map(Input::progress).collect()));
     let mut trace = Trace::new(files.traces, declared, selection);
+    trace.formats = args.files.formats.formats();
     render.begin(&mut output.block);
     // Shared with whoever waits for a slow pipe, so that what came out of it does not wait, too.
     let output = Rc::new(RefCell::new(output));

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let declared = load_events(files.events)?;
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, selection);
+    trace.formats = args.files.formats.formats();
     let mut tally = Tally::default();
     trace.for_each(|item| {
         tally.count(&item);
@@ -119,8 +120,11 @@ impl Tally {
             Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
             Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
         };
-        let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
-        self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
+        // Version 0 gives gaps no time, but zero.
+        if timestamp_ns > 0 || matches!(item, Item::Event(_)) {
+            let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
+            self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
+        }
         self.pids.count(pid);
         match item {
             Item::Event(event) => {
@@ -187,7 +191,8 @@ impl Tally {
                 .iter()
                 .map(|file| FileReport {
                     file: file.name.clone(),
-                    version: file.version,
+                    version: file.version.number(),
+                    ids: file.ids.clone(),
                     byte_order: match file.byte_order {
                         ByteOrder::Little => "little",
                         ByteOrder::Big => "big",
@@ -247,6 +252,7 @@ struct Report {
 struct FileReport {
     file: String,
     version: u64,
+    ids: Option<String>,
     byte_order: &'static str,
     bytes: u64,
     mappings: u64,
@@ -287,6 +293,9 @@ impl Report {
                     file.file, file.version, file.byte_order, file.bytes, file.mappings
                 ),
             );
+        }
+        for ids in self.files.iter().filter_map(|file| file.ids.as_ref()) {
+            line("ids", ids.clone());
         }
         if let (Some(first_ns), Some(last_ns)) = (self.first_ns, self.last_ns) {
             line("span", format!("{} s, clock {} to {}", seconds(self.span_ns), seconds(first_ns), seconds(last_ns)));

@@ -85,9 +85,10 @@ impl Render for Compat {
 
 impl Line {
     fn new(kind: &Kind) -> Self {
+        let has_text = kind.has_text();
         let arg = |(at, arg): (usize, &simpletrace_format::events::ArgDecl)| {
             let blank = if at == 0 { "" } else { " " };
-            let is_string = arg.ty == ArgType::String;
+            let is_string = has_text && arg.ty == ArgType::String;
             let before = format!("{blank}{}={}", arg.name, if is_string { "" } else { "0x" });
             (Literal::new(before), is_string)
         };

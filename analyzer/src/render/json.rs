@@ -142,7 +142,7 @@ impl Args {
                 index += 1;
             }
         }
-        args.rest()
+        args.left_over()
     }
 }
 

@@ -148,13 +148,13 @@ impl Render for Table {
         if self.only.is_none() {
             row.end_cell();
         }
-        if !args.rest().is_empty() {
+        if !args.left_over().is_empty() {
             // Behind all columns, also if the record ended before them.
             while row.ends.len() < self.columns.len() {
                 row.end_cell();
             }
             row.text.put("left_over=");
-            row.text.hex_bytes(args.rest());
+            row.text.hex_bytes(args.left_over());
             row.end_cell();
         }
         self.end_row(block);

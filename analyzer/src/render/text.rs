@@ -95,9 +95,9 @@ impl Render for Text {
                     block.hex(word);
                     index += 1;
                 }
-                left_over(args.rest(), block);
+                left_over(args.left_over(), block);
             }
-            Fit::Longer | Fit::Shorter => left_over(args.rest(), block),
+            Fit::Longer | Fit::Shorter => left_over(args.left_over(), block),
         }
         block.byte(b'\n');
     }

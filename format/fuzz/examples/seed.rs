@@ -34,7 +34,8 @@ fn reader() -> Vec<(String, Vec<u8>)> {
         let cases = [
             ("header", header()),
             ("header-cut", bytes.clone().u64(u64::MAX).u64(0xf2b1_77cb_0aa4_29b4)),
-            ("version-3", bytes.clone().header_of_version(3)),
+            ("version-1", bytes.clone().header_of_version(1)),
+            ("headerless", bytes.clone().event(7, 1_000, 42, |args| args.u64(7)).dropped(2_000, 42, 3)),
             ("mapping", mapped()),
             ("event", mapped().event(0, 1_000, 42, |args| args.u64(7).string(b"disk0").u64(1))),
             ("noarg", mapped().event(0, 1_000, 42, |args| args)),
@@ -54,8 +55,30 @@ fn reader() -> Vec<(String, Vec<u8>)> {
             ("name-bytes", header().u64(0).u64(1).string(b"\xc3\x28")),
         ];
         files.extend(cases.map(|(name, file)| (format!("{name}-{order}"), file.build())));
+        for version in [0, 2, 3] {
+            let cases = earlier(version, &bytes);
+            files.extend(cases.map(|(name, file)| (format!("version-{version}-{name}-{order}"), file.build())));
+        }
     }
     files
+}
+
+/// The same for an earlier version.
+fn earlier(version: u64, bytes: &Bytes) -> [(&'static str, Bytes); 9] {
+    let header = || bytes.clone().header_of_version(version);
+    let event = |file: Bytes| file.event_of_version(version, 5, 1_000, 42, |args| args.u64(7).string(b"disk0").u64(1));
+    [
+        ("header", header()),
+        ("event", event(event(header()))),
+        ("noarg", header().event_of_version(version, 0, 1_000, 42, |args| args)),
+        ("narrow", header().event_of_version(version, 0, 1_000, 42, |args| args.u64(0xffff_fffb).u64(0))),
+        ("dropped", event(header().dropped_of_version(version, 2_000, 42, 4_294_967_090))),
+        ("torn", event(header()).u64(5).zeros(9)),
+        ("zeros", event(header()).zeros(70)),
+        ("second", event(header()).header_of_version(version)),
+        // In version 0 the length is part of the count.
+        ("length", event(header()).untyped_event_of_length(u64::MAX - 1, 1, 40, 1).zeros(40)),
+    ]
 }
 
 /// Any bytes stand for a list of calls; these are of different lengths, and some calls among them are refused.

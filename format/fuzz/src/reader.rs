@@ -1,19 +1,33 @@
 use std::io::{self, Read};
 
-use simpletrace_format::{Record, SliceReader, StreamReader};
+use simpletrace_format::events::{ArgType, Width};
+use simpletrace_format::{ByteOrder, Payload, Record, SliceReader, StreamReader, Version};
 
-/// Reads any bytes as a file: both readers agree, offsets only grow, nothing follows an error, and a clean end is the end of the
-/// bytes.
+/// Reads any bytes as a file of whatever version its header says, and as records without a header if it has none: both readers
+/// agree, offsets only grow, nothing follows an error, and a clean end is the end of the bytes.
 pub fn reader(data: &[u8]) {
     // How the stream comes in pieces depends on the bytes too, so that the fuzzer can choose it.
-    let pieces = Pieces { bytes: data, state: data.last().copied().unwrap_or_default() };
-    let (mut slice, mut stream) = match (SliceReader::new(data), StreamReader::new(pieces)) {
-        (Ok(slice), Ok(stream)) => (slice, stream),
-        (Err(slice), Err(stream)) => return assert_eq!(format!("{slice:?}"), format!("{stream:?}")),
+    let pieces = || Pieces { bytes: data, state: data.last().copied().unwrap_or_default() };
+    match (SliceReader::new(data), StreamReader::new(pieces())) {
+        (Ok(slice), Ok(stream)) => {
+            let header = slice.header();
+            assert_eq!(header, stream.header());
+            assert_eq!(slice.offset(), header.version.header_bytes() as u64);
+            compare(slice, stream, data);
+        }
+        (Err(slice), Err(stream)) => {
+            assert_eq!(format!("{slice:?}"), format!("{stream:?}"));
+            assert!(slice.is_not_a_trace());
+            for order in [ByteOrder::Little, ByteOrder::Big] {
+                compare(SliceReader::headerless(data, order), StreamReader::headerless(pieces(), order), data);
+            }
+        }
         (slice, stream) => panic!("the readers disagree on the header: {slice:?}, {:?}", stream.err()),
-    };
-    assert_eq!(slice.header(), stream.header());
+    }
+}
 
+fn compare(mut slice: SliceReader<'_>, mut stream: StreamReader<Pieces<'_>>, data: &[u8]) {
+    let version = slice.header().version;
     loop {
         let offset = slice.offset();
         assert_eq!(offset, stream.offset());
@@ -22,10 +36,13 @@ pub fn reader(data: &[u8]) {
                 assert_eq!(record, streamed);
                 assert_eq!(offset, offset_of(&record));
                 assert!(slice.offset() > offset);
-                if let Record::Event(event) = record {
-                    let mut args = event.payload.args();
-                    while args.string().is_some() || args.word().is_some() {}
-                    assert!(args.rest().len() < 8);
+                match record {
+                    Record::Mapping(_) => assert!(version.has_names()),
+                    Record::Dropped(record) => assert!(version.has_pid() || record.pid == 0),
+                    Record::Event(record) => {
+                        assert!(version.has_pid() || record.pid == 0);
+                        check_args(record.payload, version);
+                    }
                 }
             }
             (Ok(None), Ok(None)) => {
@@ -44,6 +61,25 @@ pub fn reader(data: &[u8]) {
         assert!(matches!(slice.next_record(), Ok(None)));
         assert!(matches!(stream.next_record(), Ok(None)));
     }
+}
+
+/// Whatever the arguments are read as, they are so many bytes and no more.
+fn check_args(payload: Payload<'_>, version: Version) {
+    let mut args = payload.args();
+    while args.string().is_some() || args.word().is_some() {}
+    assert!(args.rest().len() < 8);
+
+    let mut args = payload.args();
+    let types = [ArgType::String, ArgType::Signed(Width::W32), ArgType::Char, ArgType::Bool, ArgType::Pointer];
+    let mut taken = 0;
+    for ty in types.into_iter().cycle() {
+        let before = args.rest().len();
+        let Some(value) = args.next(ty) else { break };
+        assert!(version != Version::V0 || value.word().is_some());
+        taken += before - args.rest().len();
+        assert!(args.rest().starts_with(args.left_over()));
+    }
+    assert_eq!(taken + args.rest().len(), payload.bytes().len());
 }
 
 fn offset_of(record: &Record<'_>) -> u64 {

@@ -1,7 +1,8 @@
-use simpletrace_format::events::{Diagnostics, EventDecl, EventIndex, EventSet, Mode, Parsed, parse};
+use simpletrace_format::EventId;
+use simpletrace_format::events::{Diagnostics, EventDecl, EventIndex, EventSet, Mode, Numbering, Parsed, parse};
 
 /// Parses any bytes as declarations, in both modes: places lie within the text, whatever the strict mode takes the lenient one takes
-/// too, what was taken can be written out and read again, and an index finds what a set has.
+/// too, what was taken can be written out and read again, and an index finds what a set has, by name and by id.
 pub fn trace_events(data: &[u8]) {
     let lenient = check(data, Mode::Lenient);
     let strict = check(data, Mode::Strict);
@@ -23,6 +24,10 @@ pub fn trace_events(data: &[u8]) {
         assert!(found.event.is_none() && found.diagnostics.errors() > 0, "{name:?}");
     }
 
+    for numbering in [Numbering::All, Numbering::Enabled] {
+        check_ids(data, &index, numbering);
+    }
+
     for event in &strict.events {
         let text = text_of(event);
         let again = parse(text.as_bytes(), Mode::Strict);
@@ -31,6 +36,26 @@ pub fn trace_events(data: &[u8]) {
         };
         assert_eq!(meaning_of(again), meaning_of(event), "{text:?}");
     }
+}
+
+/// A set and an index give the same declarations the same ids, all that count are there, and in order.
+fn check_ids(data: &[u8], index: &EventIndex, numbering: Numbering) {
+    let mut set = EventSet::new();
+    set.add("trace-events", data, Mode::Lenient);
+    let (by_id, lookup) = (set.by_id(numbering), index.by_id(numbering));
+    assert_eq!(by_id.len(), lookup.len());
+    let mut counted = set.iter().filter(|event| numbering == Numbering::All || !event.properties.disabled);
+    for id in (0..by_id.len() as u64).map(EventId) {
+        let found = lookup.get(id);
+        assert_eq!(found.is_some(), lookup.name(id).is_some());
+        let event = by_id.get(id);
+        assert_eq!(found.and_then(|found| found.event).as_ref(), event);
+        if let Some(event) = event {
+            assert_eq!(lookup.name(id), Some(&event.name[..]));
+            assert_eq!(Some(event), counted.next());
+        }
+    }
+    assert_eq!(counted.next(), None);
 }
 
 fn check(data: &[u8], mode: Mode) -> Parsed {

@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use super::diagnostic::Diagnostics;
 use super::fault::Line;
 use super::nearest::nearest;
+use super::numbering::{
+    Candidate, InferredNumbering, NumberProperties, Numbering, SeenIds, Unusable, names as number_names, number,
+};
 use super::parser::{lines, parse_line};
 use super::{EventDecl, Mode, is_blank};
+use crate::{EventId, Names};
 
 /// The declarations of one or several files, for reading a trace.
 ///
@@ -37,7 +41,7 @@ pub struct EventIndex {
     files: Vec<(String, Vec<u8>)>,
     places: Vec<Place>,
     by_name: HashMap<String, usize>,
-    unnamed_lines: usize,
+    unnamed_lines: Vec<Unusable>,
 }
 
 /// Where a line is.
@@ -47,6 +51,7 @@ struct Place {
     start: usize,
     end: usize,
     number: u32,
+    disabled: bool,
     /// The place of the declaration of the same name before.
     earlier: Option<usize>,
 }
@@ -79,10 +84,16 @@ impl EventIndex {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let place =
-                Place { file, start: line.start, end: line.start + line.raw.len(), number: line.number, earlier: None };
+            let place = Place {
+                file,
+                start: line.start,
+                end: line.start + line.raw.len(),
+                number: line.number,
+                disabled: NumberProperties::of(&line.text).disabled,
+                earlier: None,
+            };
             match names(&line) {
-                [None, None] => self.unnamed_lines += 1,
+                [None, None] => self.unnamed_lines.push(Unusable::new(self.places.len(), &line.text)),
                 names => names.into_iter().flatten().for_each(|name| self.insert(name, place.clone())),
             }
         }
@@ -103,19 +114,60 @@ impl EventIndex {
         let mut next = self.by_name.get(name).copied();
         let mut first: Option<Lookup<'_>> = None;
         while let Some(place) = next.map(|index| &self.places[index]) {
-            let (file_name, source) = &self.files[place.file];
-            let mut parsed = parse_line(source, place.start..place.end, place.number, Mode::Lenient);
-            let event = parsed.events.iter().position(|event| event.name == name);
-            let event = event.map(|position| parsed.events.swap_remove(position));
+            let mut lookup = self.parse(place, name);
+            let event = lookup.event.take();
             let understood = event.is_some();
-            let found = first.get_or_insert(Lookup { event: None, diagnostics: parsed.diagnostics, file_name, source });
-            found.event = event;
+            first.get_or_insert(lookup).event = event;
             if understood {
                 break;
             }
             next = place.earlier;
         }
         first
+    }
+
+    /// Parses the declaration of a name at its place.
+    fn parse(&self, place: &Place, name: &str) -> Lookup<'_> {
+        let (file_name, source) = &self.files[place.file];
+        let mut parsed = parse_line(source, place.start..place.end, place.number, Mode::Lenient);
+        let event = parsed.events.iter().position(|event| event.name == name);
+        let event = event.map(|position| parsed.events.swap_remove(position));
+        Lookup { event, diagnostics: parsed.diagnostics, file_name, source }
+    }
+
+    /// Numbers the declarations by the rule of a release, as [`EventSet::by_id`](super::EventSet::by_id) does.
+    #[must_use]
+    pub fn by_id(&self, numbering: Numbering) -> LookupById<'_> {
+        let mut names = vec![""; self.places.len()];
+        for (name, &latest) in &self.by_name {
+            let mut next = Some(latest);
+            while let Some(place) = next {
+                names[place] = name;
+                next = self.places[place].earlier;
+            }
+        }
+        let declared = self.places.iter().zip(names).enumerate();
+        let declared = declared.map(|(index, (place, name))| ((index, name), place.disabled));
+        LookupById { index: self, places: number(declared, &self.unnamed_lines, numbering) }
+    }
+
+    /// Infers by which rule the ids of a version 0 file were given out, as
+    /// [`EventSet::infer_numbering`](super::EventSet::infer_numbering) does.
+    #[must_use]
+    pub fn infer_numbering(&self, seen: &SeenIds) -> InferredNumbering {
+        let [all, enabled] = [Numbering::All, Numbering::Enabled].map(|numbering| self.by_id(numbering));
+        seen.infer(|numbering, id| {
+            let by_id = if numbering == Numbering::All { &all } else { &enabled };
+            let Some(entry) = usize::try_from(id.0).ok().and_then(|id| by_id.places.get(id).copied()) else {
+                return Candidate::Beyond(by_id.len());
+            };
+            let event = entry.and_then(|(place, name)| Some((place, self.parse(&self.places[place], name).event?)));
+            event.map_or(Candidate::Unusable, |(place, event)| Candidate::Event {
+                place,
+                args: event.args.len(),
+                name: event.name,
+            })
+        })
     }
 
     /// Returns the names that are declared, in no order.
@@ -150,7 +202,52 @@ impl EventIndex {
     /// Returns the number of lines that should be declarations but have no name in them.
     #[must_use]
     pub const fn unnamed_lines(&self) -> usize {
-        self.unnamed_lines
+        self.unnamed_lines.len()
+    }
+}
+
+/// The declarations of an [`EventIndex`] by their ids, for files that do not name their events.
+#[derive(Debug, Clone)]
+pub struct LookupById<'a> {
+    index: &'a EventIndex,
+    /// The place of each id, and the name there.
+    places: Vec<Option<(usize, &'a str)>>,
+}
+
+impl<'a> LookupById<'a> {
+    fn entry(&self, id: EventId) -> Option<(usize, &'a str)> {
+        self.places.get(usize::try_from(id.0).ok()?).copied().flatten()
+    }
+
+    /// Returns the name of an id; `None` if there are fewer, or no name is to be found in its line.
+    #[must_use]
+    pub fn name(&self, id: EventId) -> Option<&'a str> {
+        self.entry(id).map(|(_, name)| name)
+    }
+
+    /// Parses the declaration of an id: that at its place, whatever others of the same name there are.
+    #[must_use]
+    pub fn get(&self, id: EventId) -> Option<Lookup<'a>> {
+        self.entry(id).map(|(place, name)| self.index.parse(&self.index.places[place], name))
+    }
+
+    /// Returns the names of all ids as if the file had named them. Of events that share a name, [`EventIndex::get`] has the
+    /// last only: [`get`](Self::get) tells them apart.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        number_names(self.places.iter().map(|entry| entry.map(|(_, name)| name)))
+    }
+
+    /// Returns the number of ids.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Tells whether there is no id.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`parse`] reads one file into [`EventDecl`]s and [`Diagnostic`]s; [`EventSet`] holds those of several files by name.
 //! - [`ArgType`] is what a C type means for the bytes of a record.
+//! - [`Numbering`] says which declaration an id means in files that do not name their events.
 //! - [`Format`] prints a record's values as the declaration's printf format says.
 //!
 //! A declaration is one line: `disable qcow2_open(void *bs, const char *name, uint64_t size) "bs %p %s size %"PRIu64`. The
@@ -17,6 +18,7 @@ mod fault;
 mod index;
 mod lexer;
 mod nearest;
+mod numbering;
 mod parser;
 mod printf;
 mod render;
@@ -25,12 +27,13 @@ mod set;
 pub use ctype::{ArgType, Width};
 pub use decl::{ArgDecl, EventDecl, FormatSource, Properties, TcgHalf};
 pub use diagnostic::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS, Severity, WithSource};
-pub use index::{EventIndex, Lookup};
+pub use index::{EventIndex, Lookup, LookupById};
 pub use nearest::nearest;
+pub use numbering::{InferredNumbering, Numbering, NumberingMisfit, NumberingMisfitKind, NumberingReason, SeenIds};
 pub use parser::{Mode, Parsed, parse};
 pub use printf::{Conversion, Expected, Format, FormatError, FormatErrorKind, Mismatch};
 pub use render::MAX_FIELD;
-pub use set::{Duplicate, EventSet};
+pub use set::{ById, Duplicate, EventSet};
 
 /// A blank, as Python's `str.isspace`: Unicode's white space and four old separators.
 fn is_blank(c: char) -> bool {

@@ -17,6 +17,7 @@ use super::fault::{
 };
 use super::lexer::{TokenKind, Tokens};
 use super::nearest::nearest;
+use super::numbering::Unusable;
 use super::{ArgType, agreement, is_blank};
 
 /// The most arguments today's tracetool accepts (since 2.10; a limit of LTTng's macros).
@@ -45,6 +46,8 @@ pub struct Parsed {
     pub events: Vec<EventDecl>,
     /// Errors (lines that were not taken) and warnings.
     pub diagnostics: Diagnostics,
+    /// The lines that were not taken.
+    pub(super) unusable: Vec<Unusable>,
 }
 
 /// Parses the text of a trace-events file.
@@ -117,6 +120,7 @@ impl Parser {
             self.declaration(line)
         };
         if let Err(fault) = outcome {
+            self.parsed.unusable.push(Unusable::new(self.parsed.events.len(), &line.text));
             self.parsed.diagnostics.push(Severity::Error, || line.diagnostic(Severity::Error, fault));
         }
     }

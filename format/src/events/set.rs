@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::diagnostic::Diagnostics;
 use super::nearest::nearest;
+use super::numbering::{Candidate, InferredNumbering, Numbering, SeenIds, Unusable, names, number};
 use super::{EventDecl, Mode, parse};
+use crate::{EventId, Names};
 
 /// Two declarations of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +30,14 @@ pub struct EventSet {
     events: Vec<EventDecl>,
     by_name: HashMap<String, usize>,
     duplicates: Vec<(usize, usize)>,
+    unusable: Vec<Unusable>,
+}
+
+/// The declarations of an [`EventSet`] by their ids, for files that do not name their events.
+#[derive(Debug, Clone)]
+pub struct ById<'a> {
+    /// For each id its declaration, and the place of that in the set.
+    events: Vec<Option<(usize, &'a EventDecl)>>,
 }
 
 impl EventSet {
@@ -44,6 +54,8 @@ impl EventSet {
         let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         self.files.push(file_name.to_owned());
         let parsed = parse(source, mode);
+        let before = self.events.len();
+        self.unusable.extend(parsed.unusable.iter().map(|line| Unusable { before: before + line.before, ..*line }));
         self.events.reserve(parsed.events.len());
         self.by_name.reserve(parsed.events.len());
         for mut event in parsed.events {
@@ -101,12 +113,80 @@ impl EventSet {
         })
     }
 
+    /// Numbers the declarations by the rule of a release, as its build did.
+    ///
+    /// A line that could not be understood has taken its number all the same. Repeated names have a number each.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use simpletrace_format::EventId;
+    /// use simpletrace_format::events::{EventSet, Mode, Numbering};
+    ///
+    /// let mut declared = EventSet::new();
+    /// let _ = declared.add("trace-events", b"a(int x)\ndisable b(int x)\nc(int x)\n", Mode::Lenient);
+    /// let name = |numbering, id| declared.by_id(numbering).get(EventId(id)).map(|event| event.name.as_str());
+    /// assert_eq!(name(Numbering::All, 1), Some("b"));
+    /// assert_eq!(name(Numbering::Enabled, 1), Some("c"));
+    /// ```
+    #[must_use]
+    pub fn by_id(&self, numbering: Numbering) -> ById<'_> {
+        let declared = self.events.iter().enumerate().map(|event| (event, event.1.properties.disabled));
+        ById { events: number(declared, &self.unusable, numbering) }
+    }
+
+    /// Infers by which rule the ids of a version 0 file were given out: the one that has a declaration for each of them, with as many
+    /// arguments as its records use. Where both have, it is [`Numbering::VERSION_0_DEFAULT`].
+    #[must_use]
+    pub fn infer_numbering(&self, seen: &SeenIds) -> InferredNumbering {
+        let [all, enabled] = [Numbering::All, Numbering::Enabled].map(|numbering| self.by_id(numbering));
+        seen.infer(|numbering, id| {
+            let by_id = if numbering == Numbering::All { &all } else { &enabled };
+            let Some(event) = usize::try_from(id.0).ok().and_then(|id| by_id.events.get(id).copied()) else {
+                return Candidate::Beyond(by_id.len());
+            };
+            event.map_or(Candidate::Unusable, |(place, event)| Candidate::Event {
+                place,
+                name: event.name.clone(),
+                args: event.args.len(),
+            })
+        })
+    }
+
     /// Returns the declared name that `name` was probably meant to be, if one is near.
     ///
     /// Takes a few milliseconds with QEMU's 5 500 events: for messages, not for every record.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
         nearest(name, self.events.iter().map(|event| event.name.as_str()))
+    }
+}
+
+impl<'a> ById<'a> {
+    /// Returns the declaration of an id; `None` if there are fewer, or if its line could not be understood.
+    #[must_use]
+    pub fn get(&self, id: EventId) -> Option<&'a EventDecl> {
+        self.events.get(usize::try_from(id.0).ok()?).copied().flatten().map(|(_, event)| event)
+    }
+
+    /// Returns the names of all ids as if the file had named them.
+    ///
+    /// Of events that share a name, [`EventSet::get`] has the last only: [`get`](Self::get) tells them apart.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        names(self.events.iter().map(|event| event.map(|(_, event)| event.name.as_str())))
+    }
+
+    /// Returns the number of ids.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Tells whether there is no id.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 }
 

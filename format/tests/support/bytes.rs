@@ -66,8 +66,10 @@ impl Bytes {
         self.header_of_version(4)
     }
 
+    /// Appends the header of a file of any version; that of version 0 is one of its records.
     pub(crate) fn header_of_version(self, version: u64) -> Self {
-        self.u64(0xffff_ffff_ffff_ffff).u64(0xf2b1_77cb_0aa4_29b4).u64(version)
+        let header = self.u64(0xffff_ffff_ffff_ffff).u64(0xf2b1_77cb_0aa4_29b4).u64(version);
+        if version == 0 { header.zeros(40) } else { header }
     }
 
     /// Appends a mapping record.
@@ -89,6 +91,49 @@ impl Bytes {
     /// Appends a `dropped` record.
     pub(crate) fn dropped(self, timestamp_ns: u64, pid: u32, count: u64) -> Self {
         self.event(0xffff_ffff_ffff_fffe, timestamp_ns, pid, |args| args.u64(count))
+    }
+
+    /// Appends an event record of version 0: 64 bytes, whatever its words.
+    pub(crate) fn event_of_words(self, id: u64, timestamp_ns: u64, words: &[u64]) -> Self {
+        assert!(words.len() <= 6);
+        let start = self.u64(id).u64(timestamp_ns);
+        words.iter().fold(start, |bytes, &word| bytes.u64(word)).zeros(48 - 8 * words.len())
+    }
+
+    /// Appends an event record of version 2 or 3, which has no type word, up to its pid (in version 2 a reserved field), with
+    /// any length in it.
+    pub(crate) fn untyped_event_of_length(self, id: u64, timestamp_ns: u64, length: u32, pid: u32) -> Self {
+        self.u64(id).u64(timestamp_ns).u32(length).u32(pid)
+    }
+
+    /// Appends an event record as files of `version` have it: without a pid before version 3. In version 0 the payload is
+    /// filled up with zeros.
+    pub(crate) fn event_of_version(
+        self,
+        version: u64,
+        id: u64,
+        timestamp_ns: u64,
+        pid: u32,
+        args: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        let payload = args(Self::new(self.big)).bytes;
+        let length = 24 + payload.len() as u32;
+        match version {
+            0 => {
+                assert!(payload.len() <= 48);
+                self.u64(id).u64(timestamp_ns).bytes(&payload).zeros(48 - payload.len())
+            }
+            2 => self.untyped_event_of_length(id, timestamp_ns, length, 0).bytes(&payload),
+            3 => self.untyped_event_of_length(id, timestamp_ns, length, pid).bytes(&payload),
+            4 => self.event_of_length(id, timestamp_ns, length, pid).bytes(&payload),
+            _ => panic!("no such version"),
+        }
+    }
+
+    /// Appends a `dropped` record as files of `version` have it.
+    pub(crate) fn dropped_of_version(self, version: u64, timestamp_ns: u64, pid: u32, count: u64) -> Self {
+        let timestamp_ns = if version == 0 { 0 } else { timestamp_ns };
+        self.event_of_version(version, 0xffff_ffff_ffff_fffe, timestamp_ns, pid, |args| args.u64(count))
     }
 
     /// The bytes so far: the offset of what comes next.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io::Read;
 
 use simpletrace_format::{
-    DroppedRecord, Error, ErrorKind, EventId, EventRecord, MappingRecord, Record, Result, SliceReader, StreamReader,
+    ByteOrder, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Header, MappingRecord, Record, Result,
+    SliceReader, StreamReader, Version,
 };
 
 /// A [`Record`] that owns its bytes.
@@ -88,9 +89,28 @@ pub(crate) fn slice(file: &[u8]) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return Outcome::refused(&error),
     };
+    assert_eq!(reader.offset(), header_bytes(reader.header()));
+    drain_slice(&mut reader)
+}
+
+/// Reads `file`, which has no header, with a [`SliceReader`].
+pub(crate) fn headerless_slice(file: &[u8], byte_order: ByteOrder) -> Outcome {
+    drain_slice(&mut SliceReader::headerless(file, byte_order))
+}
+
+/// Reads `source`, which has no header, with a [`StreamReader`].
+pub(crate) fn headerless_stream(source: impl Read, byte_order: ByteOrder) -> Outcome {
+    drain_stream(&mut StreamReader::headerless(source, byte_order))
+}
+
+/// Where the first record stands.
+fn header_bytes(header: Header) -> u64 {
+    if header.version == Version::V0 { 64 } else { 24 }
+}
+
+fn drain_slice(reader: &mut SliceReader<'_>) -> Outcome {
     let mut outcome = Outcome { records: Vec::new(), stopped_at: None, fault: None };
     let mut offset = reader.offset();
-    assert_eq!(offset, 24);
     while outcome.push(reader.next_record()) {
         assert!(reader.offset() > offset, "a record took no bytes at {offset}");
         offset = reader.offset();
@@ -110,9 +130,13 @@ pub(crate) fn stream(source: impl Read) -> Outcome {
         Ok(reader) => reader,
         Err(error) => return Outcome::refused(&error),
     };
+    assert_eq!(reader.offset(), header_bytes(reader.header()));
+    drain_stream(&mut reader)
+}
+
+fn drain_stream(reader: &mut StreamReader<impl Read>) -> Outcome {
     let mut outcome = Outcome { records: Vec::new(), stopped_at: None, fault: None };
     let mut offset = reader.offset();
-    assert_eq!(offset, 24);
     while outcome.push(reader.next_record()) {
         assert!(reader.offset() > offset, "a record took no bytes at {offset}");
         offset = reader.offset();

@@ -1,0 +1,104 @@
+//! Traces of versions 0, 2 and 3, and without a header.
+
+mod support;
+
+use simpletrace_format::{ByteOrder, EventId, Value};
+use support::{Dir, sample, shared};
+
+#[test]
+fn info_tells_how_ids_were_given_a_meaning() {
+    let rule = "info_tells_how_ids_were_given_a_meaning";
+    for (name, ids) in [
+        ("v0-0.15-x86_64", "ids count all declarations, since the declarations without 'disable' do not fit"),
+        ("v0-1.1-s390x", "ids count the declarations without 'disable', since all declarations do not fit"),
+        ("v2-1.3-x86_64", "ids count the declarations without 'disable', as in all files of this version"),
+        ("v3-2.5-s390x", "ids count all declarations, as in all files of this version"),
+    ] {
+        let trace = format!("old/{name}.trace");
+        let Some(dir) = shared::traces(rule, &trace) else { return };
+        let info = dir.run(&format!("info {trace} {trace}-events -F json")).exits(0).json();
+        assert!(info["files"][0]["ids"].as_str().unwrap().starts_with(ids), "{name}: {info}");
+        assert_eq!(info["files"][0]["version"], name[1..2].parse::<u64>().unwrap());
+        dir.run(&format!("check {trace} {trace}-events")).exits(0);
+    }
+}
+
+/// What was lost, from the summaries of the programs that wrote the files: counts of version 0 are modulo 2^32.
+#[test]
+fn losses_add_up() {
+    for (name, lost) in [
+        ("v0-0.14-x86_64", 0),
+        ("v0-0.15-x86_64", 87),
+        ("v0-1.1-s390x", 87),
+        ("v2-1.3-x86_64", 262),
+        ("v3-2.6-x86_64", 57),
+        ("v3-2.5-s390x", 57),
+        ("v4-8.2-x86_64", 63),
+        ("v4-8.2-s390x", 106),
+    ] {
+        let trace = format!("old/{name}.trace");
+        let Some(dir) = shared::traces("losses_add_up", &trace) else { return };
+        let info = dir.run(&format!("info {trace} {trace}-events -F json")).exits(0).json();
+        assert_eq!(info["dropped"], lost, "{name}");
+        assert!(info["span_ns"].as_u64().unwrap() < 1_000_000_000, "{name}: no gap without a time counts");
+    }
+}
+
+#[test]
+fn version_0_ids_can_be_overruled() {
+    let trace = "old/v0-0.14-x86_64.trace";
+    let Some(dir) = shared::traces("version_0_ids_can_be_overruled", trace) else { return };
+    let events = |option: &str| dir.run(&format!("info {trace} {trace}-events -F json {option}"));
+    let inferred = events("").exits(0).json();
+    let all = events("--v0-ids all").exits(0).json();
+    assert_eq!(all["events"], inferred["events"]);
+    assert_eq!(all["files"][0]["ids"], "ids count all declarations, as was asked for");
+    // The wrong rule: ids beyond the declarations, and records that do not fit.
+    events("--v0-ids enabled").exits(1);
+}
+
+#[test]
+fn a_version_0_trace_from_a_pipe_gets_the_later_rule() {
+    let trace = "old/v0-1.1-s390x.trace";
+    let Some(dir) = shared::traces("a_version_0_trace_from_a_pipe_gets_the_later_rule", trace) else { return };
+    let file = dir.run(&format!("decode {trace} {trace}-events -F ndjson")).exits(0);
+    let pipe = dir
+        .call(&format!("decode - -F ndjson --events {trace}-events"))
+        .stdin(std::fs::read(dir.path(trace)).unwrap())
+        .run()
+        .exits(0);
+    assert!(file.stdout == pipe.stdout);
+}
+
+#[test]
+fn records_without_a_header_are_numbered_by_the_declarations() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let file = sample::trace(order, |writer| {
+            writer.event(EventId(1), 5, 1, &[Value::Pointer(0x7f00), Value::Unsigned(9), Value::Unsigned(8)])?;
+            writer.event(EventId(3), 6, 1, &[])
+        });
+        let dir = Dir::with([("t.stp", &file[24..]), ("ev", sample::EVENTS)]);
+        let run = dir.run("decode --no-header t.stp ev -F compat").exits(0);
+        assert_eq!(run.text(), "disk_read 0.000 pid=1 disk=0x7f00 sector=0x9 count=0x8\nidle 0.001 pid=1 \n");
+        dir.run("check --no-header t.stp ev").exits(0);
+        dir.run("decode t.stp ev").exits(2);
+    }
+}
+
+#[test]
+fn without_declarations_old_ids_are_unknown_and_nothing_is_lost() {
+    let trace = "old/v2-1.3-x86_64.trace";
+    let Some(dir) = shared::traces("without_declarations_old_ids_are_unknown_and_nothing_is_lost", trace) else {
+        return;
+    };
+    let bytes = std::fs::read(dir.path(trace)).unwrap();
+    let decode = |line: &str| dir.call(line).stdin(bytes.clone()).run();
+    let run = decode("decode - -F ndjson").exits(0);
+    assert_eq!(run.lines().len(), 697);
+    assert!(run.stderr.starts_with("warning: no trace-events file was given or found"), "{}", run.stderr);
+    decode("check -").exits(0);
+    // Declarations of fewer events than the trace has.
+    let few = Dir::with([("t.trace", &bytes[..]), ("ev", b"h_noarg(void)\n")]);
+    let run = few.run("check t.trace ev").exits(1);
+    assert!(run.stderr.contains(" records of unknown event, the first event 1 at offset "), "{}", run.stderr);
+}
