@@ -54,12 +54,15 @@ impl Render for Compat {
         block.literal(&line.name);
         self.before.put(event.record.timestamp_ns, event.record.pid, block);
         let mut args = event.record.payload.args();
-        for (index, (before, is_string)) in line.args.iter().enumerate() {
+        let mut left = line.args.iter();
+        while let Some((before, is_string)) = left.next() {
             if *is_string {
-                // simpletrace.py takes what there is of a string that reaches beyond its record, if that is the last argument.
-                let is_last = index + 1 == line.args.len();
-                let cut = if is_last { args.rest().get(4..) } else { None };
-                let Some(string) = args.string().or(cut) else { break };
+                let Some(string) = args.string() else {
+                    if left.as_slice().is_empty() {
+                        cut_string(before, args.rest(), block);
+                    }
+                    break;
+                };
                 block.literal(before);
                 bytes_literal(string, block);
             } else {
@@ -150,6 +153,15 @@ fn bytes_literal(bytes: &[u8], block: &mut Block) {
     }
     block.put(rest);
     block.byte(quote);
+}
+
+/// Writes a string that reaches beyond its record, as simpletrace.py does if it is the last argument: what there is of it.
+#[cold]
+fn cut_string(before: &Literal, rest: &[u8], block: &mut Block) {
+    if let Some(cut) = rest.get(4..) {
+        block.literal(before);
+        bytes_literal(cut, block);
+    }
 }
 
 /// Writes the payload of an event without a declaration, where simpletrace.py gives up.
