@@ -61,6 +61,10 @@ impl Error {
         self.offset
     }
 
+    pub(crate) fn into_kind(self) -> ErrorKind {
+        self.kind
+    }
+
     /// Returns what is wrong.
     #[must_use]
     pub const fn kind(&self) -> &ErrorKind {

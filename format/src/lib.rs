@@ -77,6 +77,7 @@ mod loss;
 mod names;
 mod reader;
 mod record;
+mod recover;
 mod value;
 mod writer;
 
@@ -91,6 +92,7 @@ pub use record::{
     Args, DroppedRecord, EventRecord, MAX_NAME_BYTES, MAX_RECORD_BYTES, MappingRecord, Payload, RECORD_HEADER_BYTES,
     Record,
 };
+pub use recover::{Candidate, Damage, Recovered, RecoveringReader};
 pub use value::Value;
 pub use writer::{TraceWriter, WriteError};
 
