@@ -183,8 +183,9 @@ pub struct RecoveringReader<R> {
     file_at: u64,
     /// Whether the file is of an unknown version, so that only another header ends the damage.
     only_headers: bool,
-    /// Time and process of the last event.
-    clock: Option<Clock>,
+    /// Time and process of two of the last events, as the very last one may be damaged itself: of the last one that is an even
+    /// number of records back, and of the last one that is an odd number back.
+    clocks: [Option<Clock>; 2],
     records: u64,
     names: Names,
     fits: Option<Fits>,
@@ -288,7 +289,7 @@ impl<R: Read> RecoveringReader<R> {
             at_end,
             file_at: 0,
             only_headers: false,
-            clock: None,
+            clocks: [None; 2],
             records: 0,
             names: Names::default(),
             fits: None,
@@ -335,6 +336,13 @@ impl<R: Read> RecoveringReader<R> {
         let found = loop {
             let rest = self.buffer.get(self.handed_out..).unwrap_or_default();
             match Found::at_front_of(rest, self.file) {
+                Ok(Found::Mapping { .. }) if !has_printable_name(rest, self.file) => {
+                    return self.damage(ErrorKind::NameNotPrintable).map(|damage| Some(Recovered::Damage(damage)));
+                }
+                // Such ids are places among declarations.
+                Ok(Found::Earlier { id, .. }) if (UNMAPPED_IDS..EventId::FIRST_SPECIAL.0).contains(&id.0) => {
+                    return self.damage(ErrorKind::IdTooLarge(id)).map(|damage| Some(Recovered::Damage(damage)));
+                }
                 Ok(found) => break found,
                 Err(no_record) => match self.no_record(no_record)? {
                     Step::Again => {}
@@ -351,9 +359,14 @@ impl<R: Read> RecoveringReader<R> {
         let record = found.record(&self.buffer, self.offset, self.file.header);
         match &record {
             Record::Event(event) => {
-                self.clock = Some(Clock { timestamp_ns: event.timestamp_ns, pid: event.pid });
+                self.clocks[self.records as usize & 1] =
+                    Some(Clock { timestamp_ns: event.timestamp_ns, pid: event.pid });
             }
             Record::Mapping(mapping) => _ = self.names.map(mapping),
+            Record::Dropped(dropped) if self.file.header.version != Version::V0 => {
+                self.clocks[self.records as usize & 1] =
+                    Some(Clock { timestamp_ns: dropped.timestamp_ns, pid: dropped.pid });
+            }
             Record::Dropped(_) => {}
         }
         Ok(Some(Recovered::Record(record)))
@@ -437,7 +450,7 @@ impl<R: Read> RecoveringReader<R> {
         self.handed_out = header_bytes;
         self.file = File::new(header);
         self.only_headers = false;
-        self.clock = None;
+        self.clocks = [None; 2];
         self.names = Names::default();
         Ok(Ok(header))
     }
@@ -574,6 +587,11 @@ impl<R: Read> RecoveringReader<R> {
         }
     }
 
+    /// Those of the last clocks that have this one in their neighbourhood.
+    fn near_clocks(&self, clock: Clock) -> impl Iterator<Item = Clock> {
+        self.clocks.into_iter().flatten().filter(move |last| last.is_near(clock))
+    }
+
     /// Judges a place by what stands there and by what follows.
     fn begins_at(&mut self, place: usize) -> Verdict {
         let version = self.file.header.version;
@@ -582,24 +600,20 @@ impl<R: Read> RecoveringReader<R> {
             Head::No | Head::Tail => return Verdict::No,
             Head::More => return Verdict::More,
             Head::Header => return Verdict::Yes,
-            Head::Mapping { size } => (size, near_successors, self.clock),
+            Head::Mapping { size } => (size, near_successors, None),
             Head::Event { size, id, is_named, clock } => {
                 match self.buffer.get(place..place + size) {
                     Some(_) => {}
                     None if self.at_end => return Verdict::No,
                     None => return Verdict::More,
                 }
-                let is_near = match (self.clock, clock) {
-                    (Some(last), Some(clock)) => last.is_near(clock) && last.pid == clock.pid,
-                    (Some(_), None) => true,
-                    (None, _) => false,
+                let is_near = match clock {
+                    Some(clock) => self.near_clocks(clock).any(|last| last.pid == clock.pid),
+                    None => true,
                 };
                 let is_named = is_named || version != Version::V4;
-                if is_near && is_named && self.fits(place, size, id) != Some(false) {
-                    (size, near_successors, self.clock)
-                } else {
-                    (size, FAR_SUCCESSORS, clock)
-                }
+                let is_near = is_near && is_named && self.fits(place, size, id) != Some(false);
+                (size, if is_near { near_successors } else { FAR_SUCCESSORS }, clock)
             }
         };
         self.is_followed(place + size, successors, clock)
@@ -687,15 +701,13 @@ impl<R: Read> RecoveringReader<R> {
                 Head::Mapping { size } => (size, None),
                 Head::Event { size, clock, .. } => (size, clock),
             };
-            if let (Some(last), Some(clock)) = (self.clock, clock)
-                && !last.is_near(clock)
-            {
-                return Verdict::No;
-            }
             let next = *at + size;
             if next > end {
+                // The last record may have any time, itself damaged as it is.
+                let is_near = clock.is_some_and(|clock| self.near_clocks(clock).next().is_some());
+                let successors = if is_near { NEAR_SUCCESSORS_EARLIER } else { FAR_SUCCESSORS };
                 let verdict = match next <= self.buffer.len() {
-                    true => self.is_followed(next, NEAR_SUCCESSORS_EARLIER, self.clock),
+                    true => self.is_followed(next, successors, clock),
                     false if self.at_end => Verdict::No,
                     false => Verdict::More,
                 };
@@ -710,6 +722,15 @@ impl<R: Read> RecoveringReader<R> {
         }
         Verdict::No
     }
+}
+
+/// Tells whether the name of the mapping record at the front of `bytes` can be read by people. Nobody is known to write others,
+/// but zeros and small numbers read as such.
+#[cold]
+fn has_printable_name(bytes: &[u8], file: File) -> bool {
+    let mut cursor = Cursor::new(bytes, file.header.byte_order);
+    let name = cursor.take(16).and_then(|_| cursor.u32()).and_then(|length| cursor.take(length as usize));
+    name.is_some_and(|name| name.iter().all(u8::is_ascii_graphic))
 }
 
 /// Tells whether a name is one that C knows.
