@@ -43,6 +43,12 @@ pub enum ErrorKind {
     NameTooLong(u32),
     /// A mapped name is not UTF-8, hence no C identifier.
     NameNotUtf8,
+    /// A mapped name has bytes that are no printable ASCII. [`StreamReader`](crate::StreamReader) lets them pass, a
+    /// [`RecoveringReader`](crate::RecoveringReader) does not.
+    NameNotPrintable,
+    /// In a version before 4, where ids are places among the declarations, one that is far above their number.
+    /// [`StreamReader`](crate::StreamReader) lets it pass, a [`RecoveringReader`](crate::RecoveringReader) does not.
+    IdTooLarge(EventId),
     /// An event record bears the id of the file header.
     MisplacedTraceBegin,
     /// The input could not be read.
@@ -126,6 +132,8 @@ impl fmt::Display for ErrorKind {
                 write!(f, "mapping record with a name of {length} bytes, above {MAX_NAME_BYTES}")
             }
             Self::NameNotUtf8 => f.write_str("mapping record with a name that is not UTF-8"),
+            Self::NameNotPrintable => f.write_str("mapping record with a name that is not printable"),
+            Self::IdTooLarge(id) => write!(f, "{id}, which is far above the number of events"),
             Self::MisplacedTraceBegin => f.write_str("event record with the id of a file header"),
             // The error itself is the source: a chain that is printed whole must not say it twice.
             Self::Io(_) => f.write_str("the input cannot be read"),

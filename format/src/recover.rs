@@ -169,12 +169,14 @@ type Fits = Box<dyn FnMut(&Candidate<'_>) -> Option<bool> + Send>;
 /// ```
 pub struct RecoveringReader<R> {
     source: R,
-    /// Starts with what was handed out last.
     buffer: BytesMut,
-    /// The size of that, in bytes: kept until the next record is found, as it may turn out to be too long.
+    /// Where in it what was handed out last begins. Anything but reading one record after the other starts with
+    /// [`settle`](Self::settle), behind which it is 0.
+    start: usize,
+    /// Where that ends. It is kept until the next record is found, as it may turn out to be too long.
     handed_out: usize,
-    /// Whether it is a record.
-    handed_out_record: bool,
+    /// The number of records when reading last began anew: as long as it is that, what was handed out last is no record.
+    records_at_start: u64,
     /// Where the buffer's first byte stands in the stream.
     offset: u64,
     file: File,
@@ -183,8 +185,9 @@ pub struct RecoveringReader<R> {
     file_at: u64,
     /// Whether the file is of an unknown version, so that only another header ends the damage.
     only_headers: bool,
-    /// Time and process of the last event.
-    clock: Option<Clock>,
+    /// Time and process of two of the last events, as the very last one may be damaged itself: of the last one that is an even
+    /// number of records back, and of the last one that is an odd number back.
+    clocks: [Clock; 2],
     records: u64,
     names: Names,
     fits: Option<Fits>,
@@ -199,6 +202,9 @@ struct Clock {
 }
 
 impl Clock {
+    /// No time that a recorder comes to.
+    const NONE: Self = Self { timestamp_ns: u64::MAX, pid: 0 };
+
     /// Tells whether a time is in the neighbourhood of this one.
     const fn is_near(self, other: Self) -> bool {
         other.timestamp_ns >= self.timestamp_ns.saturating_sub(EARLIER_NS)
@@ -281,14 +287,15 @@ impl<R: Read> RecoveringReader<R> {
         Self {
             source,
             buffer,
+            start: 0,
             handed_out,
-            handed_out_record: false,
+            records_at_start: 0,
             offset,
             file,
             at_end,
             file_at: 0,
             only_headers: false,
-            clock: None,
+            clocks: [Clock::NONE; 2],
             records: 0,
             names: Names::default(),
             fits: None,
@@ -316,6 +323,7 @@ impl<R: Read> RecoveringReader<R> {
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
+        // Right whether or not the bytes before `start` have been given back.
         self.offset + self.handed_out as u64
     }
 
@@ -335,7 +343,14 @@ impl<R: Read> RecoveringReader<R> {
         let found = loop {
             let rest = self.buffer.get(self.handed_out..).unwrap_or_default();
             match Found::at_front_of(rest, self.file) {
-                Ok(found) => break found,
+                Ok(found @ Found::Event { timestamp_ns, pid, .. }) => {
+                    self.clocks[self.records as usize & 1] = Clock { timestamp_ns, pid };
+                    break found;
+                }
+                Ok(found) => match self.rare_record(found)? {
+                    None => break found,
+                    Some(damage) => return Ok(Some(Recovered::Damage(damage))),
+                },
                 Err(no_record) => match self.no_record(no_record)? {
                     Step::Again => {}
                     Step::End => return Ok(None),
@@ -344,33 +359,56 @@ impl<R: Read> RecoveringReader<R> {
                 },
             }
         };
-        self.forget(self.handed_out);
-        self.handed_out = found.size();
-        self.handed_out_record = true;
+        self.start = self.handed_out;
+        self.handed_out += found.size();
         self.records += 1;
-        let record = found.record(&self.buffer, self.offset, self.file.header);
-        match &record {
-            Record::Event(event) => {
-                self.clock = Some(Clock { timestamp_ns: event.timestamp_ns, pid: event.pid });
-            }
-            Record::Mapping(mapping) => _ = self.names.map(mapping),
-            Record::Dropped(_) => {}
-        }
-        Ok(Some(Recovered::Record(record)))
+        let bytes = self.buffer.get(self.start..).unwrap_or_default();
+        Ok(Some(Recovered::Record(found.record(bytes, self.offset + self.start as u64, self.file.header))))
     }
 
-    /// Gives back the first bytes of the buffer.
-    #[inline]
-    fn forget(&mut self, bytes: usize) {
+    /// Takes notice of a record that is no event of version 4, and looks closer at it.
+    #[cold]
+    fn rare_record(&mut self, found: Found) -> Result<Option<Damage>> {
+        let rest = &self.buffer[self.handed_out..];
+        let clock = match found {
+            Found::Event { timestamp_ns, pid, .. } => Clock { timestamp_ns, pid },
+            // Such ids are places among declarations.
+            Found::Earlier { id, .. } if (UNMAPPED_IDS..EventId::FIRST_SPECIAL.0).contains(&id.0) => {
+                return self.damage(ErrorKind::IdTooLarge(id)).map(Some);
+            }
+            Found::Earlier { timestamp_ns, pid, .. } => Clock { timestamp_ns, pid },
+            Found::Dropped { .. } if self.file.header.version == Version::V0 => return Ok(None),
+            Found::Dropped { timestamp_ns, pid, .. } => Clock { timestamp_ns, pid },
+            Found::Mapping { .. } => {
+                let Record::Mapping(mapping) = found.record(rest, self.offset, self.file.header) else {
+                    return Ok(None);
+                };
+                // Nobody is known to write others, but zeros and small numbers read as such.
+                if !mapping.name.bytes().all(|byte| byte.is_ascii_graphic()) {
+                    return self.damage(ErrorKind::NameNotPrintable).map(Some);
+                }
+                let _ = self.names.map(&mapping);
+                return Ok(None);
+            }
+        };
+        self.clocks[self.records as usize & 1] = clock;
+        Ok(None)
+    }
+
+    /// Gives back the bytes before what was handed out last.
+    fn settle(&mut self) {
+        let bytes = std::mem::take(&mut self.start);
+        self.handed_out -= bytes;
         self.buffer.advance(bytes);
         self.offset += bytes as u64;
     }
 
     /// Gives back all before a place from which reading goes on.
     fn resume_at(&mut self, place: usize) -> u64 {
-        self.forget(place);
+        self.buffer.advance(place);
+        self.offset += place as u64;
         self.handed_out = 0;
-        self.handed_out_record = false;
+        self.records_at_start = self.records;
         self.offset
     }
 
@@ -380,7 +418,7 @@ impl<R: Read> RecoveringReader<R> {
             Err(error) => {
                 let offset = self.offset();
                 self.buffer.clear();
-                (self.handed_out, self.handed_out_record, self.at_end, self.offset) = (0, false, true, offset);
+                (self.start, self.handed_out, self.at_end, self.offset) = (0, 0, true, offset);
                 return Err(Error::new(offset, ErrorKind::Io(error)));
             }
         }
@@ -389,6 +427,7 @@ impl<R: Read> RecoveringReader<R> {
 
     #[cold]
     fn no_record(&mut self, no_record: NoRecord) -> Result<Step> {
+        self.settle();
         let kind = match no_record {
             NoRecord::Incomplete if !self.at_end => {
                 self.more()?;
@@ -437,15 +476,16 @@ impl<R: Read> RecoveringReader<R> {
         self.handed_out = header_bytes;
         self.file = File::new(header);
         self.only_headers = false;
-        self.clock = None;
+        self.clocks = [Clock::NONE; 2];
         self.names = Names::default();
         Ok(Ok(header))
     }
 
     /// Finds where to go on behind what was handed out, and goes there.
     fn damage(&mut self, kind: ErrorKind) -> Result<Damage> {
+        self.settle();
         let (offset, records_before) = (self.offset(), self.records);
-        let inside = if self.handed_out_record && !self.only_headers { self.look_back()? } else { None };
+        let inside = if self.records > self.records_at_start && !self.only_headers { self.look_back()? } else { None };
         if let Some(place) = inside {
             let resumed_at = Some(self.resume_at(place));
             return Ok(Damage { offset, skipped_bytes: 0, resumed_at, kind, records_before });
@@ -574,6 +614,11 @@ impl<R: Read> RecoveringReader<R> {
         }
     }
 
+    /// Those of the last clocks that have this one in their neighbourhood.
+    fn near_clocks(&self, clock: Clock) -> impl Iterator<Item = Clock> {
+        self.clocks.into_iter().filter(move |last| last.timestamp_ns != u64::MAX && last.is_near(clock))
+    }
+
     /// Judges a place by what stands there and by what follows.
     fn begins_at(&mut self, place: usize) -> Verdict {
         let version = self.file.header.version;
@@ -582,24 +627,20 @@ impl<R: Read> RecoveringReader<R> {
             Head::No | Head::Tail => return Verdict::No,
             Head::More => return Verdict::More,
             Head::Header => return Verdict::Yes,
-            Head::Mapping { size } => (size, near_successors, self.clock),
+            Head::Mapping { size } => (size, near_successors, None),
             Head::Event { size, id, is_named, clock } => {
                 match self.buffer.get(place..place + size) {
                     Some(_) => {}
                     None if self.at_end => return Verdict::No,
                     None => return Verdict::More,
                 }
-                let is_near = match (self.clock, clock) {
-                    (Some(last), Some(clock)) => last.is_near(clock) && last.pid == clock.pid,
-                    (Some(_), None) => true,
-                    (None, _) => false,
+                let is_near = match clock {
+                    Some(clock) => self.near_clocks(clock).any(|last| last.pid == clock.pid),
+                    None => true,
                 };
                 let is_named = is_named || version != Version::V4;
-                if is_near && is_named && self.fits(place, size, id) != Some(false) {
-                    (size, near_successors, self.clock)
-                } else {
-                    (size, FAR_SUCCESSORS, clock)
-                }
+                let is_near = is_near && is_named && self.fits(place, size, id) != Some(false);
+                (size, if is_near { near_successors } else { FAR_SUCCESSORS }, clock)
             }
         };
         self.is_followed(place + size, successors, clock)
@@ -687,15 +728,13 @@ impl<R: Read> RecoveringReader<R> {
                 Head::Mapping { size } => (size, None),
                 Head::Event { size, clock, .. } => (size, clock),
             };
-            if let (Some(last), Some(clock)) = (self.clock, clock)
-                && !last.is_near(clock)
-            {
-                return Verdict::No;
-            }
             let next = *at + size;
             if next > end {
+                // The last record may have any time, itself damaged as it is.
+                let is_near = clock.is_some_and(|clock| self.near_clocks(clock).next().is_some());
+                let successors = if is_near { NEAR_SUCCESSORS_EARLIER } else { FAR_SUCCESSORS };
                 let verdict = match next <= self.buffer.len() {
-                    true => self.is_followed(next, NEAR_SUCCESSORS_EARLIER, self.clock),
+                    true => self.is_followed(next, successors, clock),
                     false if self.at_end => Verdict::No,
                     false => Verdict::More,
                 };
@@ -716,4 +755,101 @@ impl<R: Read> RecoveringReader<R> {
 fn is_identifier(name: &[u8]) -> bool {
     name.iter().all(|&byte| byte == b'_' || byte.is_ascii_alphanumeric())
         && !name.first().is_some_and(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ByteOrder, TraceWriter};
+
+    /// Reads all; returns how many record headers were looked at behind damage.
+    fn looked_at(file: &[u8], header: Header) -> u64 {
+        let mut reader = RecoveringReader::assuming(file, header);
+        while reader.next_item().unwrap().is_some() {
+            let most = RecoveringReader::<&[u8]>::MAX_BUFFER_BYTES;
+            assert!(reader.buffer.capacity() <= most, "{} bytes allocated", reader.buffer.capacity());
+        }
+        reader.looked_at
+    }
+
+    /// Words that look like records everywhere but are none in the end; twice as many must not cost more than twice as much.
+    #[test]
+    fn the_work_is_linear_whatever_the_bytes() {
+        type Make = fn(ByteOrder, usize) -> Vec<u8>;
+        let kinds: [(&str, Make); 7] = [
+            ("zeros", |_, size| vec![0; size]),
+            ("headers", |_, size| vec![0xff; size]),
+            ("ones", |order, size| words(order, size, &[1])),
+            ("nested long records", |order, size| words(order, size, &[1, 5, 5, 0x2_0000_0002_0000])),
+            ("chains that end badly", |order, size| chains(order, size, 2_000, 7)),
+            ("one long record full of short ones, again and again", |order, size| chains(order, size, 2_000, 1 << 40)),
+            ("names", |order, size| {
+                let mut file = Vec::new();
+                while file.len() < size {
+                    order.put_u64(0, &mut file);
+                    order.put_u64(3, &mut file);
+                    order.put_u32(1000, &mut file);
+                    file.extend([b'x'; 999]);
+                    file.push(b'.');
+                }
+                file
+            }),
+        ];
+        for version in Version::ALL {
+            for byte_order in [ByteOrder::Little, ByteOrder::Big] {
+                for (name, make) in kinds {
+                    let header = Header { version, byte_order };
+                    let (size, twice) = (make(byte_order, 1 << 18), make(byte_order, 1 << 19));
+                    let (once, double) = (looked_at(&size, header), looked_at(&twice, header));
+                    assert!(once <= 8 * size.len() as u64, "{name}, {header:?}: {once} looks at {} bytes", size.len());
+                    assert!(double <= 2 * once + once / 5 + 70_000, "{name}, {header:?}: {once}, then {double}");
+                }
+            }
+        }
+    }
+
+    fn words(order: ByteOrder, size: usize, words: &[u64]) -> Vec<u8> {
+        let mut file = Vec::new();
+        words.iter().cycle().take(size / 8).for_each(|&word| order.put_u64(word, &mut file));
+        file
+    }
+
+    /// Long records that hold as many short ones as they can, and behind each something that is no record.
+    fn chains(order: ByteOrder, size: usize, count: u32, behind: u64) -> Vec<u8> {
+        let mut file = Vec::new();
+        while file.len() < size {
+            order.put_u64(1, &mut file);
+            order.put_u64(5, &mut file);
+            order.put_u64(5, &mut file);
+            order.put_u32(RECORD_HEADER_BYTES + count * 32, &mut file);
+            order.put_u32(5, &mut file);
+            for _ in 0..count {
+                order.put_u64(1, &mut file);
+                order.put_u64(5, &mut file);
+                order.put_u64(5, &mut file);
+                order.put_u32(RECORD_HEADER_BYTES, &mut file);
+                order.put_u32(5, &mut file);
+            }
+            order.put_u64(behind, &mut file);
+        }
+        file
+    }
+
+    /// Buffers as much as can be wanted: the longest records, one after the other, and rubbish between them.
+    #[test]
+    fn the_buffer_stays_within_its_bound() {
+        let string = vec![b'x'; MAX_RECORD_BYTES as usize - 24 - 4];
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let mut file = TraceWriter::new(Vec::new(), order).unwrap().into_inner();
+            for turn in 0..24 {
+                let mut piece = TraceWriter::new(Vec::new(), order).unwrap();
+                for _ in 0..turn % 6 {
+                    piece.event(EventId(1), turn, 1, &[crate::Value::String(&string)]).unwrap();
+                }
+                file.extend(&piece.into_inner()[24..]);
+                file.extend([0x55; 100]);
+            }
+            assert!(looked_at(&file[24..], Header { version: Version::V4, byte_order: order }) > 0);
+        }
+    }
 }

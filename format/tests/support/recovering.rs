@@ -57,3 +57,10 @@ pub(crate) fn records(items: &[Item]) -> Vec<Owned> {
     let records = items.iter().filter_map(|item| if let Item::Record(record) = item { Some(record) } else { None });
     records.cloned().collect()
 }
+
+/// Where a record begins.
+pub(crate) fn offset_of(record: &Owned) -> u64 {
+    match record {
+        Owned::Mapping { offset, .. } | Owned::Event { offset, .. } | Owned::Dropped { offset, .. } => *offset,
+    }
+}
