@@ -387,12 +387,30 @@ impl<R: Read> RecoveringReader<R> {
                 if !mapping.name.bytes().all(|byte| byte.is_ascii_graphic()) {
                     return self.damage(ErrorKind::NameNotPrintable).map(Some);
                 }
+                // Mappings stand at the beginning of a file. Where a torn file had another written behind it, the torn record
+                // has taken in its header, and may end at a mapping by chance: the names would be taken for those of the first.
+                if self.has_taken_in_header() {
+                    return self.damage(ErrorKind::SecondHeader).map(Some);
+                }
                 let _ = self.names.map(&mapping);
                 return Ok(None);
             }
         };
+        // The same in versions 2 and 3, which have no mappings: a leap in time, or another process, is as rare.
+        if !self.near_clocks(clock).any(|last| last.pid == clock.pid) && self.has_taken_in_header() {
+            return self.damage(ErrorKind::SecondHeader).map(Some);
+        }
         self.clocks[self.records as usize & 1] = clock;
         Ok(None)
+    }
+
+    /// Tells whether there is a file header in the record that was handed out last.
+    fn has_taken_in_header(&self) -> bool {
+        // It may end inside the header.
+        let end = self.buffer.len().min(self.handed_out + HEADER_BYTES - 1);
+        let last = &self.buffer[self.start..end];
+        self.records > self.records_at_start
+            && last.windows(HEADER_BYTES).any(|bytes| bytes.starts_with(&[0xff; 8]) && Header::parse(bytes).is_ok())
     }
 
     /// Gives back the bytes before what was handed out last.
@@ -673,9 +691,9 @@ impl<R: Read> RecoveringReader<R> {
                 Head::No => return Verdict::No,
                 Head::More => return Verdict::More,
                 Head::Header => return Verdict::Yes,
-                Head::Tail if self.file.header.version == Version::V4 || found > 0 || successors < FAR_SUCCESSORS => {
-                    return Verdict::Yes;
-                }
+                // Without a type word, a few bytes at the end are no sign: many a false length leads to them.
+                Head::Tail if self.file.header.version == Version::V4 || found > 0 => return Verdict::Yes,
+                Head::Tail if successors < FAR_SUCCESSORS && place == self.buffer.len() => return Verdict::Yes,
                 Head::Tail => return Verdict::No,
                 Head::Mapping { size } => place += size,
                 Head::Event { size, clock: next, .. } => {
@@ -715,7 +733,7 @@ impl<R: Read> RecoveringReader<R> {
         }
     }
 
-    /// Tells whether the records from `at` on go over `end`, not up to it, and further. Where more bytes are needed, `at` is
+    /// Tells whether the records from `at` on go over `end`, not up to it, and further, or come to a file header before it. Where more bytes are needed, `at` is
     /// moved to where to go on.
     fn leads_across(&mut self, at: &mut usize, end: usize, seen: &mut HashSet<usize>) -> Verdict {
         while *at < end {
@@ -724,7 +742,9 @@ impl<R: Read> RecoveringReader<R> {
             }
             let (size, clock) = match self.head(*at) {
                 Head::More => return Verdict::More,
-                Head::No | Head::Tail | Head::Header => return Verdict::No,
+                // The file was torn here, and another written behind it.
+                Head::Header => return Verdict::Yes,
+                Head::No | Head::Tail => return Verdict::No,
                 Head::Mapping { size } => (size, None),
                 Head::Event { size, clock, .. } => (size, clock),
             };

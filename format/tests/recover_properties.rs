@@ -238,7 +238,7 @@ proptest! {
             // Or several, as without a type word what is behind a damaged record may read as one.
             let start = hurt.iter().map(|hurt| hurt.start).min();
             let end = hurt.iter().map(|hurt| hurt.end).max();
-            let taken_in = start.is_some_and(|start| start < lost.start) && end.is_some_and(|end| lost.end <= end);
+            let taken_in = start.is_some_and(|start| start < lost.start) && end.is_some_and(|end| lost.start < end);
             prop_assert!(taken_in, "lost: {:?}, block {:?}, hurt {:?}, {:?}", lost, block, hurt, damages(&items));
         }
     }
