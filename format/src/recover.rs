@@ -384,8 +384,8 @@ impl<R: Read> RecoveringReader<R> {
                     return Ok(None);
                 };
                 // Nobody is known to write others, but zeros and small numbers read as such.
-                if !mapping.name.bytes().all(|byte| byte.is_ascii_graphic()) {
-                    return self.damage(ErrorKind::NameNotPrintable).map(Some);
+                if mapping.name.contains('\0') {
+                    return self.damage(ErrorKind::NameWithZero).map(Some);
                 }
                 // Mappings stand at the beginning of a file. Where a torn file had another written behind it, the torn record
                 // has taken in its header, and may end at a mapping by chance: the names would be taken for those of the first.
