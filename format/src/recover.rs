@@ -347,6 +347,18 @@ impl<R: Read> RecoveringReader<R> {
                     self.clocks[self.records as usize & 1] = Clock { timestamp_ns, pid };
                     break found;
                 }
+                // The same for an event of an earlier version that looks like its neighbour.
+                Ok(found @ Found::Earlier { id, timestamp_ns, pid, .. })
+                    if id.0 < UNMAPPED_IDS && {
+                        let last = self.clocks[(self.records as usize & 1) ^ 1];
+                        timestamp_ns.wrapping_sub(last.timestamp_ns) <= LATER_NS
+                            && pid == last.pid
+                            && last.timestamp_ns != u64::MAX
+                    } =>
+                {
+                    self.clocks[self.records as usize & 1] = Clock { timestamp_ns, pid };
+                    break found;
+                }
                 Ok(found) => match self.rare_record(found)? {
                     None => break found,
                     Some(damage) => return Ok(Some(Recovered::Damage(damage))),
