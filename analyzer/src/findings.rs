@@ -4,12 +4,12 @@
 
 use std::error::Error as _;
 
-use simpletrace_format::{Error, ErrorKind, EventRecord, MappingRecord, Namespace};
+use simpletrace_format::{Damage, Error, ErrorKind, EventRecord, MappingRecord, Namespace};
 
 use crate::fit::{Misfit, Misfits};
+use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
 use crate::say;
-use crate::trace::{Kind, Kinds};
 
 /// How a command ended; the number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,14 @@ pub(crate) enum Outcome {
 pub(crate) struct Findings {
     /// Files without a valid header, or that could not be read on: why.
     pub(crate) unreadable: Vec<String>,
-    /// Damage that ended the reading of a file.
+    /// Damaged stretches, the first of all.
     pub(crate) damage: Vec<String>,
+    /// How many there are, and how many bytes were skipped in them.
+    pub(crate) damaged_stretches: u64,
+    pub(crate) skipped_bytes: u64,
+    /// Headers inside files: the files were written or copied one behind the other.
+    pub(crate) second_headers: u64,
+    first_second_header: String,
     /// Files that end inside a record.
     pub(crate) torn: Vec<String>,
     /// `dropped` records, and below those of unknown events: within the time and of the processes asked for.
@@ -70,25 +76,43 @@ impl Findings {
         self.moved += 1;
     }
 
-    /// Takes in the error that ended a file of `total` bytes, which is called `name`, and `file` where offsets are told.
+    /// Takes in what is damaged in a file.
     #[cold]
-    pub(crate) fn add_error(&mut self, name: &str, file: &str, error: &Error, total: Option<u64>) {
-        match error.kind() {
-            ErrorKind::TornTail(left) => self.torn.push(format!(
+    pub(crate) fn add_damage(&mut self, file: &str, damage: &Damage) {
+        /// Damaged stretches that are told one by one.
+        const TOLD: usize = 20;
+
+        if let (ErrorKind::TornTail(left), true) = (&damage.kind, damage.is_torn_tail()) {
+            self.torn.push(format!(
                 "{file} ends inside a record at offset {}: {left} bytes left over, as when the traced program was killed",
-                error.offset()
-            )),
-            ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self.torn.push(format!(
-                "{name}: the compressed data ends early, at offset {} of what it holds",
-                error.offset()
-            )),
-            ErrorKind::Io(_) => self.add_unreadable(name, error),
-            _ => {
-                // The size was taken at the start; a file that grew is larger.
-                let known = total.filter(|total| *total > error.offset());
-                let rest = known.map_or("the rest".to_owned(), |total| format!("{} of {total} bytes", total - error.offset()));
-                self.damage.push(format!("{file}: {error}; {rest} from there on not read"));
-            }
+                damage.offset
+            ));
+            return;
+        }
+        self.damaged_stretches += 1;
+        self.skipped_bytes += damage.skipped_bytes;
+        if self.damage.len() < TOLD {
+            self.damage.push(format!("{file}: {damage}"));
+        }
+    }
+
+    /// Takes in the offset of a header inside a file.
+    #[cold]
+    pub(crate) fn add_second_header(&mut self, file: &str, offset: u64) {
+        if self.second_headers == 0 {
+            self.first_second_header = format!("offset {offset} of {file}");
+        }
+        self.second_headers += 1;
+    }
+
+    /// Takes in the error that ended a file.
+    #[cold]
+    pub(crate) fn add_error(&mut self, name: &str, error: &Error) {
+        match error.kind() {
+            ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self
+                .torn
+                .push(format!("{name}: the compressed data ends early, at offset {} of what it holds", error.offset())),
+            _ => self.add_unreadable(name, error),
         }
     }
 
@@ -105,7 +129,7 @@ impl Findings {
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
         let misfit = |misfits: &Misfits| misfits.shorter.records + misfits.undeclared.records > 0;
-        !self.damage.is_empty()
+        self.damaged_stretches + self.second_headers > 0
             || self.unmapped + self.names_full + self.special_mapped > 0
             || kinds.iter().any(|kind| misfit(&kind.misfits))
     }
@@ -123,6 +147,17 @@ impl Findings {
         }
         for text in &self.damage {
             say::error(text);
+        }
+        if self.damaged_stretches > self.damage.len() as u64 {
+            let stretches = count(self.damaged_stretches, "damaged stretch").replace("stretchs", "stretches");
+            say::error(&format!("{stretches} in all, with {} skipped", count(self.skipped_bytes, "byte")));
+        }
+        if self.second_headers > 0 {
+            let headers = count(self.second_headers, "header");
+            say::warning(&format!(
+                "{headers} inside a file, the first at {}: files one behind the other, each read with its own names",
+                self.first_second_header
+            ));
         }
         for text in &self.torn {
             say::note(text);

@@ -1,7 +1,10 @@
 //! Whether a record's payload is as its event's declaration says.
 
-use simpletrace_format::events::ArgDecl;
-use simpletrace_format::{Payload, Version};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use simpletrace_format::events::{ArgDecl, EventIndex, Lookup, Numbering};
+use simpletrace_format::{Candidate, EventId, Header, Payload, Version};
 
 /// How the payload of a record and the declaration of its event agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,32 @@ impl Layout {
         } else {
             Fit::Longer
         }
+    }
+}
+
+/// Judges for a reader behind damage whether what it may have found is as its event is declared.
+///
+/// `header` and `numbering` are those of a file that does not name its events. There is no telling about those of a file that
+/// follows in the same file with other ids.
+pub(crate) fn judge(
+    declared: Arc<EventIndex>,
+    header: Header,
+    numbering: Option<Numbering>,
+) -> impl FnMut(&Candidate<'_>) -> Option<bool> + Send + 'static {
+    let mut by_name: HashMap<String, Option<Layout>> = HashMap::new();
+    let mut by_place: HashMap<EventId, Option<Layout>> = HashMap::new();
+    let layout = |found: Option<Lookup<'_>>, version| Some(Layout::new(&found?.event?.args, version));
+    move |candidate| {
+        let version = candidate.header.version;
+        let layout = match (candidate.name, numbering) {
+            (Some(name), _) if by_name.contains_key(name) => by_name.get(name)?,
+            (Some(name), _) => by_name.entry(name.to_owned()).or_insert_with(|| layout(declared.get(name), version)),
+            (None, Some(numbering)) if candidate.header == header => by_place
+                .entry(candidate.id)
+                .or_insert_with(|| layout(declared.by_id(numbering).get(candidate.id), version)),
+            (None, _) => return None,
+        };
+        Some(layout.as_ref()?.fit(candidate.payload) == Fit::Exact)
     }
 }
 

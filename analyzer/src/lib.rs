@@ -12,6 +12,7 @@ mod findings;
 mod fit;
 mod formats;
 mod input;
+mod kinds;
 mod output;
 mod progress;
 mod render;

@@ -3,20 +3,23 @@
 //! [`Trace`] reads the files of one command one behind the other. What is wrong with them is gathered in [`Findings`] on the way
 //! and said once at the end, so that every command reports the same faults in the same words.
 
-use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
-use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Lookup, LookupById, Severity, nearest};
+use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Loss, Mapped, Names, Payload, Record, StreamReader, Version,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Header, Loss, Mapped, Names, Record, Recovered, RecoveringReader,
+    Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome};
-use crate::fit::{Fit, Layout, Misfits};
+use crate::fit::{Fit, judge};
 use crate::formats::{Formats, first_byte_order};
-use crate::input::{BeforeWait, Input, MAX_FAULTS};
+use crate::input::{BeforeWait, Input};
+use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
 use crate::say;
 
@@ -45,140 +48,6 @@ pub(crate) enum Item<'a> {
     Gap(Gap),
 }
 
-/// All that is known about the events of one name.
-pub(crate) struct Kind {
-    /// Its place in [`Kinds`].
-    pub(crate) index: usize,
-    /// The name as mapped; `event 17` where no mapping record named the id.
-    pub(crate) name: String,
-    /// The declaration, if there is one.
-    pub(crate) decl: Option<EventDecl>,
-    /// Whether the user asked for these events.
-    pub(crate) selected: bool,
-    /// Whether a mapping record named it.
-    pub(crate) mapped: bool,
-    /// How a payload is laid out, if that is declared.
-    layout: Option<Layout>,
-    /// What did not fit.
-    pub(crate) misfits: Misfits,
-}
-
-impl Kind {
-    pub(crate) fn args(&self) -> &[ArgDecl] {
-        self.decl.as_ref().map_or(&[], |decl| &decl.args)
-    }
-
-    /// Whether records have the text of strings, and not only an address as in version 0.
-    pub(crate) fn has_text(&self) -> bool {
-        self.layout.as_ref().is_none_or(Layout::has_text)
-    }
-
-    #[inline]
-    fn fit(&self, payload: Payload<'_>) -> Fit {
-        self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
-    }
-}
-
-/// The kinds of event met so far, over all files: the same name in two files is the same kind.
-pub(crate) struct Kinds {
-    list: Vec<Kind>,
-    by_name: HashMap<String, usize>,
-    /// Kinds of events that have no name but a place among the declarations, by version and place.
-    by_place: HashMap<(Version, EventId), usize>,
-    unmapped: HashMap<EventId, usize>,
-    declared: Rc<EventIndex>,
-    /// Whether any trace-events file was given, if only an empty one.
-    pub(crate) have_declarations: bool,
-    /// Why declarations that were needed could not be understood, with line and caret.
-    pub(crate) faults: Vec<String>,
-}
-
-/// Unmapped ids that get a kind of their own; later ones share one. A file with more is not a trace but noise.
-const MAX_UNMAPPED_KINDS: usize = 1000;
-
-impl Kinds {
-    /// Returns the kinds in order of their first record.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kind> {
-        self.list.iter()
-    }
-
-    /// Returns all declarations, those of events never met included.
-    pub(crate) fn declared(&self) -> &EventIndex {
-        &self.declared
-    }
-
-    /// The kind of the events of a mapped name.
-    #[cold]
-    fn mapped(&mut self, name: &str, selection: &Selection) -> usize {
-        if let Some(&index) = self.by_name.get(name) {
-            return index;
-        }
-        let declared = Rc::clone(&self.declared);
-        let index = self.push_declared(name, declared.get(name), Version::V4, selection);
-        self.by_name.insert(name.to_owned(), index);
-        index
-    }
-
-    /// The kind of the events of a place among the declarations, in a file that does not name its events.
-    #[cold]
-    fn placed(&mut self, id: EventId, ids: &LookupById<'_>, version: Version, selection: &Selection) -> usize {
-        if let Some(&index) = self.by_place.get(&(version, id)) {
-            return index;
-        }
-        let index = self.push_declared(ids.name(id).unwrap_or_default(), ids.get(id), version, selection);
-        self.by_place.insert((version, id), index);
-        index
-    }
-
-    fn push_declared(
-        &mut self,
-        name: &str,
-        found: Option<Lookup<'_>>,
-        version: Version,
-        selection: &Selection,
-    ) -> usize {
-        let mut decl = None;
-        if let Some(found) = found {
-            decl = found.event;
-            let room = MAX_FAULTS.saturating_sub(self.faults.len());
-            let errors =
-                found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).take(room);
-            self.faults.extend(errors.map(|error| error.with_source(found.file_name, found.source).to_string()));
-        }
-        let layout = decl.as_ref().map(|decl| Layout::new(&decl.args, version));
-        self.push(name.to_owned(), true, decl, layout, selection)
-    }
-
-    /// The kind of the events of an id that no mapping record has named.
-    #[cold]
-    fn unmapped(&mut self, id: EventId, selection: &Selection) -> usize {
-        let full = self.unmapped.len() >= MAX_UNMAPPED_KINDS;
-        // No id of a record is TRACE_BEGIN, so it can stand for all the others.
-        let id = if full && !self.unmapped.contains_key(&id) { EventId::TRACE_BEGIN } else { id };
-        if let Some(&index) = self.unmapped.get(&id) {
-            return index;
-        }
-        let name = if full { "event (unmapped)".to_owned() } else { id.to_string() };
-        let index = self.push(name, false, None, None, selection);
-        self.unmapped.insert(id, index);
-        index
-    }
-
-    fn push(
-        &mut self,
-        name: String,
-        mapped: bool,
-        decl: Option<EventDecl>,
-        layout: Option<Layout>,
-        selection: &Selection,
-    ) -> usize {
-        let index = self.list.len();
-        let selected = selection.globs.selects(&name);
-        self.list.push(Kind { index, name, decl, selected, mapped, layout, misfits: Misfits::default() });
-        index
-    }
-}
-
 /// What one file's header says, and how much of it was read.
 pub(crate) struct FileFacts {
     pub(crate) name: String,
@@ -193,6 +62,52 @@ pub(crate) struct FileFacts {
 
 /// The kind of a slot whose name has not had a record yet: most names of a file never have one.
 const NOT_MET: usize = usize::MAX;
+
+/// What stands behind one header: mostly a whole file, but files may have been written or copied one behind the other.
+struct Part<'d> {
+    header: Header,
+    /// Where it begins, in bytes.
+    at: u64,
+    names: Names,
+    /// The kind behind each slot of `names`.
+    slots: Vec<usize>,
+    /// The declarations by their places, if the file does not name its events; how they are counted, and why so.
+    places: Option<LookupById<'d>>,
+    numbering: Option<Numbering>,
+    ids: Option<String>,
+    mappings: u64,
+    loss: Loss,
+    skipped_bytes: u64,
+}
+
+impl<'d> Part<'d> {
+    fn new(
+        header: Header,
+        at: u64,
+        headerless: bool,
+        formats: Formats,
+        declared: &'d EventIndex,
+        path: Option<&Path>,
+    ) -> Self {
+        let numbered = headerless || !header.version.has_names();
+        let rule = numbered.then(|| formats.numbering(header.version, declared, path));
+        let (numbering, ids) = rule.map_or((None, None), |(numbering, why)| (Some(numbering), Some(why)));
+        let places = numbering.map(|numbering| declared.by_id(numbering));
+        let names = places.as_ref().map_or_else(Names::default, LookupById::names);
+        Self {
+            header,
+            at,
+            slots: vec![NOT_MET; names.len()],
+            names,
+            places,
+            numbering,
+            ids,
+            mappings: 0,
+            loss: Loss::new(header.version),
+            skipped_bytes: 0,
+        }
+    }
+}
 
 /// Reads the events of one or more trace files.
 pub(crate) struct Trace {
@@ -214,20 +129,11 @@ pub(crate) struct Trace {
 impl Trace {
     /// Prepares to read `inputs` in order.
     pub(crate) fn new(inputs: Vec<Input>, declared: Option<EventIndex>, selection: Selection) -> Self {
-        let kinds = Kinds {
-            list: Vec::new(),
-            by_name: HashMap::new(),
-            by_place: HashMap::new(),
-            unmapped: HashMap::new(),
-            have_declarations: declared.is_some(),
-            declared: Rc::new(declared.unwrap_or_default()),
-            faults: Vec::new(),
-        };
         let mapped_names = selection.globs.plain_names().next().map(|_| HashSet::new());
         Self {
             inputs: inputs.into_iter(),
             selection,
-            kinds,
+            kinds: Kinds::new(declared),
             findings: Findings::default(),
             files: Vec::new(),
             events_read: 0,
@@ -250,7 +156,7 @@ impl Trace {
 
     /// Hands every event and gap that the user asked for to `visit`.
     ///
-    /// Damage ends the file that it is in and goes into the findings.
+    /// What is damaged goes into the findings, and reading goes on behind it.
     ///
     /// # Errors
     ///
@@ -266,7 +172,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads a file to its end, its first damage, or until no more items are `left` to be handed out.
+    /// Reads a file to its end, or until no more items are `left` to be handed out.
     fn read_file(
         &mut self,
         input: Input,
@@ -275,15 +181,14 @@ impl Trace {
         visit: &mut impl FnMut(Item<'_>) -> Result<()>,
     ) -> Result<()> {
         let name = input.name.clone();
-        let total_bytes = if input.is_compressed { None } else { input.progress().total };
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let path = input.path.clone().filter(|_| input.progress().total.is_some());
         let headerless = self.formats.no_header.then(|| first_byte_order(input.head()));
         let bytes = input.read_ahead(self.before_wait.clone())?;
         let opened = match headerless {
-            Some(byte_order) => Ok(StreamReader::headerless(bytes, byte_order)),
-            None => StreamReader::new(bytes),
+            Some(byte_order) => Ok(RecoveringReader::assuming(bytes, Header { version: Version::V4, byte_order })),
+            None => RecoveringReader::new(bytes),
         };
         let mut records = match opened {
             Ok(records) => records,
@@ -292,44 +197,40 @@ impl Trace {
                 return Ok(());
             }
         };
-        let version = records.header().version;
-        let declared = Rc::clone(&self.kinds.declared);
-        let places = (headerless.is_some() || !version.has_names()).then(|| {
-            let (numbering, why) = self.formats.numbering(version, &declared, path.as_deref());
-            (declared.by_id(numbering), why)
-        });
-        let (ids, places) = places.map_or((None, None), |(places, why)| (Some(why), Some(places)));
-        let mut loss = Loss::new(version);
+        let declared = Arc::clone(self.kinds.declared());
+        let mut part = Part::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
+        if self.kinds.have_declarations {
+            records = records.with_fits(judge(Arc::clone(&declared), part.header, part.numbering));
+        }
         let admits_gaps = self.selection.admits_dropped();
         let have_declarations = self.kinds.have_declarations;
-        let mut names = places.as_ref().map_or_else(Names::default, LookupById::names);
-        // The kind behind each slot of `names`.
-        let mut slots = vec![NOT_MET; names.len()];
-        let mut mappings = 0;
         while *left > 0 {
-            match records.next_record() {
-                Ok(Some(Record::Event(record))) => {
+            match records.next_item() {
+                Ok(Some(Recovered::Record(Record::Event(record)))) => {
                     self.events_read += 1;
                     let in_window = clock.admits(record.timestamp_ns);
-                    let index = match names.slot(record.id) {
+                    let index = match part.names.slot(record.id) {
                         Some(slot) => {
-                            let index = &mut slots[slot as usize];
+                            let index = &mut part.slots[slot as usize];
                             if *index == NOT_MET {
-                                *index = match &places {
-                                    Some(places) => self.kinds.placed(record.id, places, version, &self.selection),
-                                    None => self.kinds.mapped(names.name(slot), &self.selection),
+                                let name = part.names.name(slot);
+                                *index = match &part.places {
+                                    Some(places) => {
+                                        self.kinds.placed(record.id, places, part.header.version, &self.selection)
+                                    }
+                                    None => self.kinds.mapped(name, &self.selection),
                                 };
                             }
                             *index
                         }
                         None => self.kinds.unmapped(record.id, &self.selection),
                     };
-                    let kind = &mut self.kinds.list[index];
+                    let kind = self.kinds.at(index);
                     if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
                     // Without declarations, ids that are places among them cannot be known.
-                    if !kind.mapped && (places.is_none() || have_declarations) {
+                    if !kind.mapped && (part.places.is_none() || have_declarations) {
                         self.findings.count_unmapped(&record, &file);
                     }
                     let fit = kind.fit(record.payload);
@@ -340,56 +241,73 @@ impl Trace {
                     self.events_selected += 1;
                     visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?;
                 }
-                Ok(Some(Record::Dropped(record))) => {
+                Ok(Some(Recovered::Record(Record::Dropped(record)))) => {
                     // In version 0 they have no time of their own, and are as early or late as what stands before them.
-                    let in_window = version == Version::V0 || clock.admits(record.timestamp_ns);
+                    let in_window = part.header.version == Version::V0 || clock.admits(record.timestamp_ns);
                     if !(in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
                     self.findings.gaps += 1;
-                    loss.add(&record);
+                    part.loss.add(&record);
                     if admits_gaps {
                         *left -= 1;
                         visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
                     }
                 }
-                Ok(Some(Record::Mapping(record))) => {
-                    mappings += 1;
+                Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
+                    part.mappings += 1;
                     if record.id >= EventId::FIRST_SPECIAL {
                         self.findings.special_mapped += 1;
                         continue;
                     }
-                    match names.map(&record) {
-                        Mapped::New(_) => slots.push(NOT_MET),
+                    match part.names.map(&record) {
+                        Mapped::New(_) => part.slots.push(NOT_MET),
                         Mapped::Moved { before, .. } => {
-                            self.findings.count_moved(&record, names.name(before), &file);
-                            slots.push(NOT_MET);
+                            self.findings.count_moved(&record, part.names.name(before), &file);
+                            part.slots.push(NOT_MET);
                         }
                         Mapped::Again(_) => {}
                         Mapped::Full => self.findings.names_full += 1,
                     }
                 }
+                Ok(Some(Recovered::Damage(damage))) => {
+                    part.skipped_bytes += damage.skipped_bytes;
+                    self.findings.add_damage(&file, &damage);
+                }
+                Ok(Some(Recovered::NewFile(header))) => {
+                    let at = records.offset() - header.version.header_bytes() as u64;
+                    self.findings.add_second_header(&file, at);
+                    let next = Part::new(header, at, false, self.formats, &declared, None);
+                    let before = std::mem::replace(&mut part, next);
+                    self.end_part(before, &name, at);
+                }
                 Ok(None) => break,
                 Err(error) => {
-                    self.findings.add_error(&name, &file, &error, total_bytes);
+                    self.findings.add_error(&name, &error);
                     break;
                 }
             }
         }
-        self.findings.dropped = self.findings.dropped.saturating_add(loss.records());
-        let header = records.header();
+        let end = records.offset();
+        self.end_part(part, &name, end);
+        Ok(())
+    }
+
+    fn end_part(&mut self, part: Part<'_>, file: &str, end: u64) {
+        self.findings.dropped = self.findings.dropped.saturating_add(part.loss.records());
+        let name = if part.at == 0 { file.to_owned() } else { format!("{file} from offset {}", part.at) };
         self.files.push(FileFacts {
             name,
-            version: header.version,
-            ids,
-            byte_order: header.byte_order,
-            mappings,
-            bytes: records.offset(),
+            version: part.header.version,
+            ids: part.ids,
+            byte_order: part.header.byte_order,
+            mappings: part.mappings,
+            bytes: end.saturating_sub(part.at + part.skipped_bytes),
         });
         if let Some(mapped) = &mut self.mapped_names {
-            mapped.extend(names.iter().take(Names::MAX_SLOTS.saturating_sub(mapped.len())).map(str::to_owned));
+            let room = Names::MAX_SLOTS.saturating_sub(mapped.len());
+            mapped.extend(part.names.iter().take(room).map(str::to_owned));
         }
-        Ok(())
     }
 
     /// Tells whether the user asked for events of this name.
@@ -405,10 +323,10 @@ impl Trace {
 
         let unknown = self.selection.globs.plain_names().filter(|name| {
             let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
-            *name != DROPPED && !mapped && !self.kinds.declared.contains(name)
+            *name != DROPPED && !mapped && !self.kinds.declared().contains(name)
         });
         for name in unknown.take(SUGGESTIONS) {
-            let nearest = self.kinds.declared.nearest(name).or_else(|| nearest(name, self.mapped_names()));
+            let nearest = self.kinds.declared().nearest(name).or_else(|| nearest(name, self.mapped_names()));
             let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
             say::warning(&format!("no event is called {}{hint}", printable(name)));
         }

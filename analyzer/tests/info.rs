@@ -64,6 +64,9 @@ fn the_json_report_has_the_same_facts() {
                 "ids_renamed": 0,
                 "torn": [],
                 "damage": [],
+                "damaged_stretches": 0,
+                "skipped_bytes": 0,
+                "second_headers": 0,
                 "unreadable": [],
             })
         );
@@ -149,7 +152,7 @@ fn damage_is_on_the_screen_and_in_the_exit_code() {
             "damage    yes, see below\n",
             "damage",
             "bad: offset 362: record type 0xaaaaaaaaaaaaaaaa is neither 0 (mapping) nor 1 (event); \
-             40 of 402 bytes from there on not read",
+             40 bytes skipped, up to the end",
         ),
         (
             "none",

@@ -43,6 +43,12 @@ pub enum ErrorKind {
     NameTooLong(u32),
     /// A mapped name is not UTF-8, hence no C identifier.
     NameNotUtf8,
+    /// A mapped name has a zero byte in it, as what is no name nearly always has. [`StreamReader`](crate::StreamReader) lets it
+    /// pass, a [`RecoveringReader`](crate::RecoveringReader) does not.
+    NameWithZero,
+    /// In a version before 4, where ids are places among the declarations, one that is far above their number.
+    /// [`StreamReader`](crate::StreamReader) lets it pass, a [`RecoveringReader`](crate::RecoveringReader) does not.
+    IdTooLarge(EventId),
     /// An event record bears the id of the file header.
     MisplacedTraceBegin,
     /// The input could not be read.
@@ -59,6 +65,10 @@ impl Error {
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
+    }
+
+    pub(crate) fn into_kind(self) -> ErrorKind {
+        self.kind
     }
 
     /// Returns what is wrong.
@@ -122,6 +132,8 @@ impl fmt::Display for ErrorKind {
                 write!(f, "mapping record with a name of {length} bytes, above {MAX_NAME_BYTES}")
             }
             Self::NameNotUtf8 => f.write_str("mapping record with a name that is not UTF-8"),
+            Self::NameWithZero => f.write_str("mapping record with a zero byte in its name"),
+            Self::IdTooLarge(id) => write!(f, "{id}, which is far above the number of events"),
             Self::MisplacedTraceBegin => f.write_str("event record with the id of a file header"),
             // The error itself is the source: a chain that is printed whole must not say it twice.
             Self::Io(_) => f.write_str("the input cannot be read"),

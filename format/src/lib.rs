@@ -44,6 +44,7 @@
 //! # Where to start
 //!
 //! - A file in memory, or mapped into it: [`SliceReader`]. A pipe, a decompressor: [`StreamReader`]. Both give [`Record`]s.
+//! - A file that may be damaged: [`RecoveringReader`], which goes on behind damage and says what it skipped.
 //! - What a file is, from its first bytes: [`Header::sniff`], [`Header::parse`].
 //! - Which event an id means: [`Names`], fed with the [`MappingRecord`]s. Ids differ from build to build, names do not.
 //!   Before version 4 there are no mappings, ids are places among the declarations: [`events::EventSet::by_id`].
@@ -60,7 +61,8 @@
 //! - Readers take time linear in the bytes. [`SliceReader`] allocates nothing, [`StreamReader`] at most
 //!   [`StreamReader::MAX_BUFFER_BYTES`], [`Names`] has a cap of its own. A length in a file is compared with what may be
 //!   there before anything is reserved for it.
-//! - Every record in front of damage is handed out; then comes one error with the offset of the record at fault, then nothing.
+//! - Every record in front of damage is handed out; then comes one error with the offset of the record at fault, then nothing
+//!   ([`RecoveringReader`] goes on).
 //!   That a file ends inside a record is the normal end of a killed program's trace: [`Error::is_torn_tail`].
 //! - No bits are lost: a word that its declared type cannot hold stays a number with all of them.
 //!
@@ -77,6 +79,7 @@ mod loss;
 mod names;
 mod reader;
 mod record;
+mod recover;
 mod value;
 mod writer;
 
@@ -91,6 +94,7 @@ pub use record::{
     Args, DroppedRecord, EventRecord, MAX_NAME_BYTES, MAX_RECORD_BYTES, MappingRecord, Payload, RECORD_HEADER_BYTES,
     Record,
 };
+pub use recover::{Candidate, Damage, Recovered, RecoveringReader};
 pub use value::Value;
 pub use writer::{TraceWriter, WriteError};
 

@@ -146,19 +146,19 @@ impl FusedIterator for SliceReader<'_> {}
 /// ```
 #[derive(Debug)]
 pub struct StreamReader<R> {
-    source: R,
+    pub(crate) source: R,
     /// Starts with the record that was handed out last.
-    buffer: BytesMut,
+    pub(crate) buffer: BytesMut,
     /// The size of that record, in bytes: given back at the next call, when nobody borrows it any more.
-    handed_out: usize,
+    pub(crate) handed_out: usize,
     /// Where the buffer's first byte stands in the stream.
-    offset: u64,
-    file: File,
-    at_end: bool,
+    pub(crate) offset: u64,
+    pub(crate) file: File,
+    pub(crate) at_end: bool,
 }
 
 /// How much room is made at a time for refills, in bytes: what a pipe holds by default on Linux.
-const CHUNK_BYTES: usize = 1 << 16;
+pub(crate) const CHUNK_BYTES: usize = 1 << 16;
 
 impl<R: Read> StreamReader<R> {
     /// The most that a reader buffers, in bytes: the longest record but one byte, and a refill behind it.
@@ -244,7 +244,7 @@ impl<R: Read> StreamReader<R> {
 
 /// Reads once into `buffer`, behind what it holds; false at the end of `source`.
 #[cold]
-fn refill(source: &mut impl Read, buffer: &mut BytesMut) -> io::Result<bool> {
+pub(crate) fn refill(source: &mut impl Read, buffer: &mut BytesMut) -> io::Result<bool> {
     let held = buffer.len();
     if buffer.capacity() == held && !buffer.try_reclaim(1) {
         // Not left to `BytesMut`, which doubles what it has, past the bound that the reader promises.

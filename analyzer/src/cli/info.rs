@@ -217,6 +217,9 @@ impl Tally {
             ids_renamed: findings.moved,
             torn: findings.torn.clone(),
             damage: findings.damage.clone(),
+            damaged_stretches: findings.damaged_stretches,
+            skipped_bytes: findings.skipped_bytes,
+            second_headers: findings.second_headers,
             unreadable: findings.unreadable.clone(),
         }
     }
@@ -245,6 +248,9 @@ struct Report {
     ids_renamed: u64,
     torn: Vec<String>,
     damage: Vec<String>,
+    damaged_stretches: u64,
+    skipped_bytes: u64,
+    second_headers: u64,
     unreadable: Vec<String>,
 }
 

@@ -7,7 +7,8 @@ use simpletrace_format::events::ArgType;
 
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render, printable};
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 #[derive(Debug, Default)]
 pub(crate) struct Compat {

@@ -7,7 +7,8 @@ use simpletrace_format::events::EventDecl;
 use super::block::{Block, HEX, Literal};
 use super::json::{Args, unique_names};
 use super::{PerKind, Render};
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 #[derive(Debug)]
 pub(crate) struct Csv {

@@ -8,7 +8,8 @@ use simpletrace_format::events::{ArgDecl, ArgType};
 use super::block::{Block, HEX, Literal};
 use super::{PerKind, Render};
 use crate::fit::Fit;
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 /// The version of the schema of both forms.
 pub(crate) const SCHEMA: &str = "simpletrace-rs.decode/1";

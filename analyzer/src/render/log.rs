@@ -8,7 +8,8 @@ use simpletrace_format::events::Format;
 use super::block::Block;
 use super::{PerKind, Render, printable};
 use crate::fit::Fit;
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {

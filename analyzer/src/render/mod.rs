@@ -9,7 +9,8 @@ mod table;
 mod text;
 mod value;
 
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;

@@ -8,7 +8,8 @@ use super::block::Block;
 use super::value::{hex_args, put_value};
 use super::{PerKind, Render, printable};
 use crate::fit::Fit;
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
 const SAMPLE_ROWS: usize = 2000;

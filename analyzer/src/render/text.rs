@@ -10,7 +10,8 @@ use super::block::{Block, Literal};
 use super::value::{hex_args, put_value};
 use super::{PerKind, Render, printable};
 use crate::fit::Fit;
-use crate::trace::{Event, Gap, Kind};
+use crate::kinds::Kind;
+use crate::trace::{Event, Gap};
 
 #[derive(Debug)]
 pub(crate) struct Text {

@@ -3,7 +3,7 @@
 use simpletrace_format::Value;
 
 use super::block::{Block, HEX};
-use crate::trace::Kind;
+use crate::kinds::Kind;
 
 /// Tells for each argument, and then without end, whether the declared format prints it in hexadecimal.
 pub(crate) fn hex_args(kind: &Kind) -> impl Iterator<Item = bool> {

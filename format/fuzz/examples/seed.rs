@@ -13,8 +13,13 @@ use bytes::Bytes;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let targets =
-        [("printf", printf()), ("reader", reader()), ("roundtrip", roundtrip()), ("trace_events", trace_events())];
+    let targets = [
+        ("printf", printf()),
+        ("reader", reader()),
+        ("recover", recover()),
+        ("roundtrip", roundtrip()),
+        ("trace_events", trace_events()),
+    ];
     for (target, files) in targets {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;
@@ -23,6 +28,32 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Good files with a damaged stretch between their records.
+fn recover() -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for (order, bytes) in [("little", Bytes::little()), ("big", Bytes::big())] {
+        for version in [0, 2, 3, 4] {
+            let event = |file: Bytes, id| file.event_of_version(version, id, 1_000 + id, 42, |args| args.u64(7));
+            let header = || {
+                let file = bytes.clone().header_of_version(version);
+                if version == 4 { file.mapping(1, "a").mapping(2, "b").mapping(3, "c") } else { file }
+            };
+            let before = || event(event(header(), 1), 2);
+            let after = |file: Bytes| [3, 1, 2].into_iter().fold(file, event).build();
+            let cases = [
+                ("zeros", after(before().zeros(100))),
+                ("noise", after(before().bytes(b"\x07nothing that is a record"))),
+                ("second", after(before().header_of_version(version))),
+                ("mapping", after(before().zeros(9).mapping(9, "late"))),
+                ("version-5", after(before().header_of_version(5))),
+                ("long", after(before().u64(1).u64(1).u64(1_000).u32(80).u32(42))),
+            ];
+            files.extend(cases.map(|(name, file)| (format!("version-{version}-{name}-{order}"), file)));
+        }
+    }
+    files
 }
 
 /// Files that are right, and files with one fault each, in both byte orders.

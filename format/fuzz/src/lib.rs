@@ -7,10 +7,12 @@
 mod arg;
 mod printf;
 mod reader;
+mod recover;
 mod roundtrip;
 mod trace_events;
 
 pub use printf::printf;
 pub use reader::reader;
+pub use recover::recover;
 pub use roundtrip::roundtrip;
 pub use trace_events::trace_events;

@@ -25,6 +25,11 @@ fn reader() {
 }
 
 #[test]
+fn recover() {
+    replay("recover", simpletrace_format_fuzz::recover);
+}
+
+#[test]
 fn roundtrip() {
     replay("roundtrip", simpletrace_format_fuzz::roundtrip);
 }

@@ -3,5 +3,6 @@
 
 pub(crate) mod bytes;
 pub(crate) mod reading;
+pub(crate) mod recovering;
 pub(crate) mod shared;
 pub(crate) mod sources;
