@@ -216,14 +216,8 @@ pub(crate) struct EventsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The trace, and perhaps the trace-events file to hold it against; `-` is stdin
-    #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-    /// A trace-events file; repeat it for modules that bring their own
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) events: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) formats: FormatArgs,
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

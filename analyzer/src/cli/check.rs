@@ -11,12 +11,12 @@ use crate::progress::Bar;
 use crate::trace::{Item, Trace};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
-    let files = Files::open(&args.files, &args.events, false)?;
+    let files = Files::open(&args.files.files, &args.files.events, false)?;
     let with_events = !files.events.is_empty();
     let declared = load_events(files.events)?;
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, Selection::default());
-    trace.formats = args.formats.formats();
+    trace.formats = args.files.formats.formats();
     let mut events = 0_u64;
     trace.for_each(|item| {
         events += u64::from(matches!(item, Item::Event(_)));
