@@ -149,8 +149,8 @@ impl Findings {
             say::error(text);
         }
         if self.damaged_stretches > self.damage.len() as u64 {
-            let stretches = count(self.damaged_stretches, "damaged stretch").replace("stretchs", "stretches");
-            say::error(&format!("{stretches} in all, with {} skipped", count(self.skipped_bytes, "byte")));
+            let places = count(self.damaged_stretches, "damaged place");
+            say::error(&format!("{places} in all, with {} skipped", count(self.skipped_bytes, "byte")));
         }
         if self.second_headers > 0 {
             let headers = count(self.second_headers, "header");

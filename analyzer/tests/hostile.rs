@@ -103,3 +103,19 @@ fn a_window_beyond_the_end_of_the_clock_has_nothing_in_it() {
         assert_eq!(run.exits(0).lines().len(), lines, "{window}");
     }
 }
+
+#[test]
+fn many_damaged_places_are_told_up_to_twenty_and_then_summed_up() {
+    let args: &[Value<'_>] = &[Value::Unsigned(7)];
+    let mut file = trace_of(&[args; 93]);
+    // The header, a mapping of 21 bytes, and then records of 40 bytes each: of every third one the type word is destroyed.
+    for record in (1..91).step_by(3) {
+        file[45 + record * 40] = 0xee;
+    }
+    let dir = Dir::with([("t.trace", &file[..]), ("ev", b"f(int a) \"%d\"\n")]);
+    let run = dir.run("decode t.trace ev -F compat").exits(1);
+    assert_eq!(run.lines().len(), 63);
+    assert_eq!(run.stderr.matches("40 bytes skipped, reading goes on at offset").count(), 20);
+    assert!(run.stderr.ends_with("error: 30 damaged places in all, with 1200 bytes skipped\n"), "{}", run.stderr);
+    dir.run("check t.trace").exits(1);
+}

@@ -187,15 +187,17 @@ fn eight_digits(half: u64) -> [u8; 8] {
     (x + 0x3030_3030_3030_3030 + above_9 * u64::from(b'a' - b'9' - 1)).to_be_bytes()
 }
 
+/// What something writes, for tests.
+#[cfg(test)]
+pub(super) fn written(write: impl FnOnce(&mut Block)) -> String {
+    let mut block = Block::default();
+    write(&mut block);
+    String::from_utf8(block.as_bytes().to_vec()).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn written(write: impl FnOnce(&mut Block)) -> String {
-        let mut block = Block::default();
-        write(&mut block);
-        String::from_utf8(block.as_bytes().to_vec()).unwrap()
-    }
 
     #[test]
     fn hexadecimal_has_no_leading_zeros() {

@@ -184,13 +184,8 @@ fn raw_words(payload: Payload<'_>, block: &mut Block) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::written;
     use super::*;
-
-    fn written(write: impl FnOnce(&mut Block)) -> String {
-        let mut block = Block::default();
-        write(&mut block);
-        String::from_utf8(block.as_bytes().to_vec()).unwrap()
-    }
 
     #[test]
     fn deltas_are_pythons_to_the_digit() {

@@ -56,6 +56,7 @@ fn quoted(bytes: &[u8], block: &mut Block) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::written;
     use super::*;
 
     #[test]
@@ -69,9 +70,7 @@ mod tests {
             (b"cut \xc3", r#""cut \xc3""#),
             ("\u{9b}".as_bytes(), r#""\u{9b}""#),
         ] {
-            let mut block = Block::default();
-            quoted(bytes, &mut block);
-            assert_eq!(String::from_utf8_lossy(block.as_bytes()), text);
+            assert_eq!(written(|block| quoted(bytes, block)), text);
         }
     }
 }
