@@ -1,0 +1,5 @@
+//! Records a program's events into QEMU's simpletrace format.
+
+mod clock;
+mod event;
+mod sync;
