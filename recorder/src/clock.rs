@@ -1,1 +1,267 @@
+//! Time: the processor's time-stamp counter, and how its ticks become nanoseconds of `CLOCK_MONOTONIC`.
+//!
+//! The counter is read once per event; the clock once per cycle of the writer, together with the counter: an anchor. Between two
+//! anchors time is taken to go evenly, so an error cannot add up, and is no larger than what reading the two at one moment costs.
 
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Whether the counter exists on this kind of machine.
+const HAS_TSC: bool = cfg!(all(target_arch = "x86_64", not(miri)));
+
+/// Reads the time-stamp counter. Where there is none, the clock.
+///
+/// The processor may read it before earlier instructions are done: that is why the writer's barrier is needed.
+#[inline(always)]
+pub(crate) fn tsc() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let (low, high): (u32, u32);
+        // SAFETY: rdtsc reads a register. It is not said to leave memory alone, so that the compiler keeps it between the stores
+        // before and behind it.
+        unsafe {
+            std::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    monotonic_ns()
+}
+
+/// Reads `CLOCK_MONOTONIC`, in ns.
+pub(crate) fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Why the time-stamp counter cannot be used, if so. Safe in a signal handler.
+pub(crate) fn tsc_unfit() -> Option<&'static str> {
+    if !HAS_TSC {
+        return Some("this machine has no time-stamp counter that this program knows");
+    }
+    if !is_invariant() {
+        return Some("the time-stamp counter does not run at a constant rate");
+    }
+    // The kernel watches over the counter, and takes another source when it finds it unreliable.
+    let mut source = [0; 16];
+    match read_clocksource(&mut source) {
+        Some(b"tsc\n") => None,
+        Some(_) => Some("the kernel does not take its own time from the time-stamp counter"),
+        None => Some("the kernel does not say what it takes its time from"),
+    }
+}
+
+fn is_invariant() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::__cpuid;
+        const EXTENDED: u32 = 0x8000_0000;
+        const POWER: u32 = 0x8000_0007;
+        const INVARIANT_TSC: u32 = 1 << 8;
+        __cpuid(EXTENDED).eax >= POWER && __cpuid(POWER).edx & INVARIANT_TSC != 0
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    false
+}
+
+fn read_clocksource(buffer: &mut [u8; 16]) -> Option<&[u8]> {
+    use rustix::fs::{Mode, OFlags, open};
+    let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let bytes = rustix::io::read(&file, &mut *buffer).ok()?;
+    buffer.get(..bytes)
+}
+
+/// The counter and the clock at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// What the counter said; ns, too, if the anchor is of the clock alone.
+    pub(crate) ticks: u64,
+    pub(crate) ns: u64,
+    /// How many ticks at most may lie between the two, either way.
+    pub(crate) error_ticks: u64,
+}
+
+impl Anchor {
+    /// How often to try for a reading that nothing interrupts.
+    const TRIES: u32 = 5;
+    /// What a reading that nothing interrupts takes at most, in ticks: no need to try again.
+    const GOOD_TICKS: u64 = 200;
+
+    /// Reads both, or the clock alone.
+    pub(crate) fn take(monotonic: bool) -> Self {
+        if monotonic {
+            let ns = monotonic_ns();
+            return Self { ticks: ns, ns, error_ticks: 0 };
+        }
+        let mut best: Option<(u64, Self)> = None;
+        for _ in 0..Self::TRIES {
+            let before = tsc();
+            let ns = monotonic_ns();
+            let after = tsc();
+            let width = after.saturating_sub(before);
+            if best.is_none_or(|(least, _)| width < least) {
+                best = Some((width, Self { ticks: before + width / 2, ns, error_ticks: width.div_ceil(2) }));
+            }
+            if width <= Self::GOOD_TICKS {
+                break;
+            }
+        }
+        load_fence();
+        best.map_or_else(|| Self { ticks: tsc(), ns: monotonic_ns(), error_ticks: 0 }, |(_, anchor)| anchor)
+    }
+}
+
+/// Waits until the counter has been read: what comes next must not overtake it.
+fn load_fence() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+}
+
+/// What is wrong with the counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockFault {
+    Backwards,
+    Rate,
+}
+
+impl fmt::Display for ClockFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Backwards => "the time-stamp counter went backwards",
+            Self::Rate => "the time-stamp counter changed its rate by more than 1000 ppm",
+        })
+    }
+}
+
+/// The time between two anchors.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// The ticks where it begins and ends.
+    from: u64,
+    to: u64,
+    from_ns: u64,
+    /// Nanoseconds per tick, times 2^48: rounded down, so that the end is not overshot.
+    factor: u64,
+}
+
+impl Segment {
+    const SHIFT: u32 = 48;
+
+    fn between(from: Anchor, to: Anchor) -> Self {
+        let ticks = u128::from((to.ticks - from.ticks).max(1));
+        let factor = (u128::from(to.ns - from.ns) << Self::SHIFT) / ticks;
+        Self { from: from.ticks, to: to.ticks, from_ns: from.ns, factor: u64::try_from(factor).unwrap_or(u64::MAX) }
+    }
+
+    #[inline]
+    fn ns(&self, ticks: u64) -> u64 {
+        if ticks >= self.from {
+            let ns = u128::from(ticks - self.from) * u128::from(self.factor) >> Self::SHIFT;
+            self.from_ns.saturating_add(ns as u64)
+        } else {
+            let ns = u128::from(self.from - ticks) * u128::from(self.factor) >> Self::SHIFT;
+            self.from_ns.saturating_sub(ns as u64)
+        }
+    }
+}
+
+/// Makes nanoseconds of ticks: exactly those of the anchors at the anchors, evenly between them.
+#[derive(Debug, Default)]
+pub(crate) struct Converter {
+    first: Option<Anchor>,
+    last: Option<Anchor>,
+    segments: VecDeque<Segment>,
+    /// The segment that was used last.
+    recent: usize,
+    error_ns: u64,
+}
+
+impl Converter {
+    /// Parts per million that the rate may differ from what it has been.
+    const RATE_PPM: u64 = 1000;
+    /// Over shorter times the readings themselves say little about the rate, in ns.
+    const JITTER_NS: u64 = 20_000;
+
+    /// Adds an anchor, later than those before.
+    pub(crate) fn push(&mut self, anchor: Anchor) -> Result<(), ClockFault> {
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            (self.first, self.last) = (Some(anchor), Some(anchor));
+            return Ok(());
+        };
+        if anchor.ticks < last.ticks || anchor.ns < last.ns {
+            return Err(ClockFault::Backwards);
+        }
+        if anchor.ticks == last.ticks {
+            return Ok(());
+        }
+        if last.ticks > first.ticks {
+            let long = Segment::between(first, last);
+            let expected_ns = long.ns(anchor.ticks).saturating_sub(long.ns(last.ticks));
+            let allowed_ns = expected_ns / 1_000_000 * Self::RATE_PPM
+                + Self::JITTER_NS
+                + long.span_ns(anchor.error_ticks + last.error_ticks)
+                // What the long rate itself may be wrong by.
+                + expected_ns.saturating_mul(long.span_ns(first.error_ticks + last.error_ticks))
+                    / (last.ns - first.ns).max(1);
+            if (anchor.ns - last.ns).abs_diff(expected_ns) > allowed_ns {
+                return Err(ClockFault::Rate);
+            }
+        }
+        let segment = Segment::between(last, anchor);
+        self.error_ns = self.error_ns.max(segment.span_ns(anchor.error_ticks.max(last.error_ticks)));
+        self.segments.push_back(segment);
+        self.last = Some(anchor);
+        Ok(())
+    }
+
+    /// Converts `ticks`: never decreasing as they increase.
+    #[inline]
+    pub(crate) fn ns(&mut self, ticks: u64) -> u64 {
+        match self.segments.get(self.recent) {
+            Some(segment) if segment.from <= ticks && ticks < segment.to => segment.ns(ticks),
+            _ => self.look_up(ticks),
+        }
+    }
+
+    fn look_up(&mut self, ticks: u64) -> u64 {
+        let behind = self.segments.partition_point(|segment| segment.from <= ticks);
+        self.recent = behind.saturating_sub(1);
+        let Some(segment) = self.segments.get(self.recent) else {
+            return self.last.map_or(0, |anchor| anchor.ns);
+        };
+        match self.last {
+            // Beyond the last anchor, from it on.
+            Some(last) if ticks >= last.ticks => Segment { from: last.ticks, from_ns: last.ns, ..*segment }.ns(ticks),
+            _ => segment.ns(ticks),
+        }
+    }
+
+    /// Whether `ticks` are not earlier than what is remembered.
+    pub(crate) fn reaches_back_to(&self, ticks: u64) -> bool {
+        self.segments.front().is_some_and(|segment| segment.from <= ticks)
+    }
+
+    /// Forgets what is only needed for times before `ticks`.
+    pub(crate) fn forget_before(&mut self, ticks: u64) {
+        while self.segments.len() > 1 && self.segments[0].to <= ticks {
+            self.segments.pop_front();
+            self.recent = self.recent.saturating_sub(1);
+        }
+    }
+
+    /// The largest error of an anchor so far, in ns.
+    pub(crate) const fn error_ns(&self) -> u64 {
+        self.error_ns
+    }
+}
+
+impl Segment {
+    /// How long so many ticks take, in ns, rounded up.
+    fn span_ns(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.factor) >> Self::SHIFT) as u64).saturating_add(1)
+    }
+}

@@ -1,0 +1,185 @@
+//! The file that is being written: records gather in a block, blocks go out whole.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use simpletrace_format::{ByteOrder, EventId, Record, SliceReader, TraceWriter, event_front};
+
+use crate::event::Registry;
+use crate::ring::Front;
+use crate::sync::{AtomicU64, Ordering};
+
+/// A block is written when it has this many bytes: enough that the system call does not matter, and still in the cache.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// What the files that are written look like: that of nearly every machine, and readers find it out.
+const ORDER: ByteOrder = ByteOrder::Little;
+
+/// A trace file being written.
+pub(crate) struct Output {
+    file: File,
+    path: PathBuf,
+    /// Whole records.
+    block: Vec<u8>,
+    /// The events among them.
+    block_records: u64,
+    /// Which events have been given a name in this file, by id.
+    mapped: Vec<bool>,
+    /// The length of what was written, or `None` if the file is no regular one and cannot be cut.
+    length: Option<u64>,
+    failed: Option<io::Error>,
+}
+
+/// What became of a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The events that are in the file.
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    /// The events that are not.
+    pub(crate) lost: u64,
+}
+
+impl Output {
+    /// Makes the file, or empties it, and begins it with a header; nothing is written yet.
+    ///
+    /// The pid stands for `%d` in the file's name. The file can be read and written by its owner only.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let path = expand(path);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path)?;
+        let length = file.metadata()?.is_file().then_some(0);
+        let mut block = Vec::with_capacity(BLOCK_BYTES + (BLOCK_BYTES >> 2));
+        TraceWriter::new(&mut block, ORDER)?;
+        Ok(Self { file, path, block, block_records: 0, mapped: Vec::new(), length, failed: None })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why nothing more is written, if so.
+    pub(crate) fn failed(&self) -> Option<&io::Error> {
+        self.failed.as_ref()
+    }
+
+    /// Whether it is time to [`write_out`](Self::write_out).
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.block.len() >= BLOCK_BYTES
+    }
+
+    /// Adds an event, and its name before the first of its kind.
+    #[inline]
+    pub(crate) fn event(
+        &mut self,
+        registry: &Registry,
+        front: Front,
+        payload: &[AtomicU64],
+        timestamp_ns: u64,
+        pid: u32,
+    ) {
+        if self.mapped.get(front.id as usize) != Some(&true) {
+            self.map(registry, front.id);
+        }
+        self.block.extend_from_slice(&event_front(
+            ORDER,
+            EventId(front.id.into()),
+            timestamp_ns,
+            front.payload_bytes,
+            pid,
+        ));
+        let length = self.block.len() + front.payload_bytes as usize;
+        for word in payload {
+            // Relaxed: they are ours since the tail was loaded.
+            self.block.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        // The last word of a payload with strings is filled up.
+        self.block.truncate(length);
+        self.block_records += 1;
+    }
+
+    #[cold]
+    fn map(&mut self, registry: &Registry, id: u32) {
+        let place = id as usize;
+        if self.mapped.len() <= place {
+            self.mapped.resize(place + 1, false);
+        }
+        self.mapped[place] = true;
+        if let Some(name) = registry.name_of(id) {
+            // Cannot fail: names are checked when they are registered.
+            let _ = TraceWriter::append(&mut self.block, ORDER).mapping(EventId(id.into()), name);
+        }
+    }
+
+    /// Adds a record that says that events are missing.
+    pub(crate) fn dropped(&mut self, timestamp_ns: u64, pid: u32, count: u64) {
+        // Cannot fail: the block is in memory.
+        let _ = TraceWriter::append(&mut self.block, ORDER).dropped(timestamp_ns, pid, count);
+    }
+
+    /// Writes the block. If that fails, the file ends with its last whole record, and takes nothing more.
+    pub(crate) fn write_out(&mut self) -> Written {
+        if self.block.is_empty() {
+            return Written::default();
+        }
+        let records = std::mem::take(&mut self.block_records);
+        let mut done = 0;
+        while done < self.block.len() && self.failed.is_none() {
+            match self.file.write(&self.block[done..]) {
+                Ok(0) => self.failed = Some(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        let written = if done == self.block.len() {
+            Written { records, bytes: done as u64, lost: 0 }
+        } else {
+            let (whole, whole_records) = whole_records(&self.block[..done], self.length == Some(0));
+            self.cut(whole, done);
+            Written { records: whole_records, bytes: whole as u64, lost: records - whole_records }
+        };
+        if let Some(length) = &mut self.length {
+            *length += written.bytes;
+        }
+        self.block.clear();
+        written
+    }
+
+    /// Cuts what was written of a block back to its `whole` records.
+    fn cut(&mut self, whole: usize, done: usize) {
+        if whole < done
+            && let Some(length) = self.length
+        {
+            let length = length + whole as u64;
+            // Should that fail as well, the file has a torn tail, which readers cope with.
+            let _ = self.file.set_len(length).and_then(|()| self.file.seek(SeekFrom::Start(length)));
+        }
+    }
+}
+
+/// Returns how many of the `bytes` are whole records, and how many events they are. The bytes of a file's beginning have its header.
+fn whole_records(bytes: &[u8], with_header: bool) -> (usize, u64) {
+    let reader = if with_header { SliceReader::new(bytes) } else { Ok(SliceReader::headerless(bytes, ORDER)) };
+    let Ok(mut reader) = reader else { return (0, 0) };
+    let mut events = 0;
+    let mut whole = reader.offset();
+    while let Some(Ok(record)) = reader.next() {
+        events += u64::from(matches!(record, Record::Event(_)));
+        whole = reader.offset();
+    }
+    (whole as usize, events)
+}
+
+/// Puts the process's id for `%d`.
+fn expand(path: &Path) -> PathBuf {
+    match path.to_str() {
+        Some(text) if text.contains("%d") => text.replace("%d", &std::process::id().to_string()).into(),
+        _ => path.to_owned(),
+    }
+}
