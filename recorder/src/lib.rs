@@ -1,13 +1,17 @@
 //! Records a program's events into QEMU's simpletrace format.
 
+#![cfg_attr(loom, allow(dead_code, missing_docs))]
+
 mod arg;
 mod barrier;
 mod clock;
+#[cfg(not(loom))]
 mod emit;
 mod event;
 mod hub;
 mod output;
 mod pattern;
+#[cfg(not(loom))]
 mod recorder;
 mod report;
 mod ring;
@@ -20,10 +24,12 @@ mod writeout;
 
 pub use arg::Arg;
 pub use event::{Event, RegisterError, Switched};
+#[cfg(not(loom))]
 pub use recorder::{Clock, Error, Options, Policy, Recorder};
 pub use report::{ClockReport, Lost, Report, ThreadReport};
 
 /// What all threads of the process share.
+#[cfg(not(loom))]
 static HUB: hub::Hub = hub::Hub::new();
 static REGISTRY: event::Registry = event::Registry::new();
 

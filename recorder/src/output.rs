@@ -16,9 +16,17 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// What the files that are written look like: that of nearly every machine, and readers find it out.
 const ORDER: ByteOrder = ByteOrder::Little;
 
+/// What is written to.
+enum Target {
+    File(File),
+    /// Takes so many bytes and then is full.
+    #[cfg(any(test, loom))]
+    Memory(std::sync::Arc<std::sync::Mutex<Vec<u8>>>, usize),
+}
+
 /// A trace file being written.
 pub(crate) struct Output {
-    file: File,
+    target: Target,
     path: PathBuf,
     /// Whole records.
     block: Vec<u8>,
@@ -42,7 +50,7 @@ pub(crate) struct Written {
 }
 
 impl Output {
-    /// Makes the file, or empties it, and begins it with a header; nothing is written yet.
+    /// Makes the file, or empties it, and writes its header.
     ///
     /// The pid stands for `%d` in the file's name. The file can be read and written by its owner only.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
@@ -53,9 +61,26 @@ impl Output {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path)?;
         let length = file.metadata()?.is_file().then_some(0);
+        Self::begin(Target::File(file), path, length)
+    }
+
+    /// A file of at most so many bytes, in memory.
+    #[cfg(any(test, loom))]
+    pub(crate) fn in_memory(limit: usize) -> (Self, std::sync::Arc<std::sync::Mutex<Vec<u8>>>) {
+        let bytes = std::sync::Arc::default();
+        let target = Target::Memory(std::sync::Arc::clone(&bytes), limit);
+        (Self::begin(target, "memory".into(), Some(0)).expect("room for a header"), bytes)
+    }
+
+    fn begin(target: Target, path: PathBuf, length: Option<u64>) -> io::Result<Self> {
         let mut block = Vec::with_capacity(BLOCK_BYTES + (BLOCK_BYTES >> 2));
         TraceWriter::new(&mut block, ORDER)?;
-        Ok(Self { file, path, block, block_records: 0, mapped: Vec::new(), length, failed: None })
+        let mut output = Self { target, path, block, block_records: 0, mapped: Vec::new(), length, failed: None };
+        output.write_out();
+        match output.failed {
+            Some(error) => Err(error),
+            None => Ok(output),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -130,7 +155,7 @@ impl Output {
         let records = std::mem::take(&mut self.block_records);
         let mut done = 0;
         while done < self.block.len() && self.failed.is_none() {
-            match self.file.write(&self.block[done..]) {
+            match self.target.write(&self.block[done..]) {
                 Ok(0) => self.failed = Some(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -140,7 +165,7 @@ impl Output {
         let written = if done == self.block.len() {
             Written { records, bytes: done as u64, lost: 0 }
         } else {
-            let (whole, whole_records) = whole_records(&self.block[..done], self.length == Some(0));
+            let (whole, whole_records) = whole_records(&self.block[..done]);
             self.cut(whole, done);
             Written { records: whole_records, bytes: whole as u64, lost: records - whole_records }
         };
@@ -158,15 +183,47 @@ impl Output {
         {
             let length = length + whole as u64;
             // Should that fail as well, the file has a torn tail, which readers cope with.
-            let _ = self.file.set_len(length).and_then(|()| self.file.seek(SeekFrom::Start(length)));
+            let _ = self.target.cut(length);
         }
     }
 }
 
-/// Returns how many of the `bytes` are whole records, and how many events they are. The bytes of a file's beginning have its header.
-fn whole_records(bytes: &[u8], with_header: bool) -> (usize, u64) {
-    let reader = if with_header { SliceReader::new(bytes) } else { Ok(SliceReader::headerless(bytes, ORDER)) };
-    let Ok(mut reader) = reader else { return (0, 0) };
+impl Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            #[cfg(any(test, loom))]
+            Self::Memory(memory, limit) => {
+                let mut memory = memory.lock().expect("no panic");
+                let room = *limit - memory.len();
+                if room == 0 {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                let bytes = &bytes[..bytes.len().min(room)];
+                memory.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => {
+                file.set_len(length)?;
+                file.seek(SeekFrom::Start(length)).map(|_| ())
+            }
+            #[cfg(any(test, loom))]
+            Self::Memory(memory, _) => {
+                memory.lock().expect("no panic").truncate(length as usize);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns how many of the `bytes` are whole records, and how many events they are.
+fn whole_records(bytes: &[u8]) -> (usize, u64) {
+    let mut reader = SliceReader::headerless(bytes, ORDER);
     let mut events = 0;
     let mut whole = reader.offset();
     while let Some(Ok(record)) = reader.next() {

@@ -173,7 +173,13 @@ enum Command {
 }
 
 /// The way to the writer of the one recording there may be, for whoever has to end it when the process exits.
-static CURRENT: Mutex<Option<Sender<Command>>> = Mutex::new(None);
+static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+
+struct Current {
+    commands: Sender<Command>,
+    /// The process that started it: a child of it has no writer.
+    process_id: u32,
+}
 
 /// A recording that goes on until this is dropped or the process exits.
 #[derive(Debug)]
@@ -220,6 +226,7 @@ impl Recorder {
         if *clock == Clock::Monotonic {
             writeout.use_monotonic();
         }
+        writeout.keep_spares();
         let (commands, receiver) = mpsc::channel();
         // Nobody may wait for a writer that does not run yet, and nothing may be enabled for good if it never does.
         let thread = without_signals(|| {
@@ -228,7 +235,7 @@ impl Recorder {
         .map_err(Error::Thread)?;
         HUB.set_writer_runs(true);
         REGISTRY.resume();
-        *current = Some(commands.clone());
+        *current = Some(Current { commands: commands.clone(), process_id: std::process::id() });
         at_exit();
         Ok(Self { commands, thread: Some(thread) })
     }
@@ -349,7 +356,8 @@ fn at_exit() {
     extern "C" fn finish() {
         // Whoever holds the lock is ending or starting a recording, and will not get any further.
         if let Ok(mut current) = CURRENT.try_lock()
-            && let Some(commands) = current.take()
+            && let Some(Current { commands, process_id }) = current.take()
+            && process_id == std::process::id()
         {
             let _ = end(&commands, DEFAULT_TIMEOUT);
         }
@@ -482,7 +490,10 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
         });
         nap = match cycle {
             Cycle::Took(bytes) if bytes >= BUSY_BYTES => continue,
-            Cycle::Took(_) => NAP,
+            Cycle::Took(_) => {
+                writeout.keep_spares();
+                NAP
+            }
             Cycle::Idle => (nap * 2).min(LONGEST_NAP),
         };
         HUB.sleep(nap);

@@ -94,11 +94,6 @@ impl Rings {
             Some(ring)
         })
     }
-
-    /// How many rings there are.
-    pub(crate) fn len(&self) -> u32 {
-        self.made.load(Ordering::Relaxed)
-    }
 }
 
 #[cfg(not(loom))]

@@ -73,6 +73,8 @@ pub(crate) struct Writeout {
     /// What was lost while there was no file to say so in.
     missing: Option<Missing>,
     clock_fault: Option<String>,
+    /// When the counter was given up.
+    tsc_until_ns: u64,
     /// The report's counts; the rest of it is put together when somebody asks.
     counts: Report,
 }
@@ -154,6 +156,7 @@ impl Writeout {
             marks: VecDeque::new(),
             missing: None,
             clock_fault: None,
+            tsc_until_ns: u64::MAX,
             counts,
         }
     }
@@ -197,7 +200,6 @@ impl Writeout {
         self.watermark_ns = watermark_ns;
         self.write_out();
         self.forget_anchors(anchor.ticks);
-        self.keep_spares();
         self.counts.cycles += 1;
         Cycle::Took(taken)
     }
@@ -208,8 +210,14 @@ impl Writeout {
         self.ns(stamp) < self.watermark_ns
     }
 
+    #[inline]
     fn ns(&mut self, stamp: Stamp) -> u64 {
-        if stamp.is_monotonic { stamp.ticks } else { self.converter.ns(stamp.ticks) }
+        if stamp.is_monotonic {
+            stamp.ticks
+        } else {
+            // What a counter says that went wrong may be far ahead.
+            self.converter.ns(stamp.ticks).min(self.tsc_until_ns)
+        }
     }
 
     /// Takes an anchor; when the counter cannot be trusted any more, all threads change to the clock.
@@ -224,7 +232,9 @@ impl Writeout {
                 }
             }
         }
-        (self.take_anchor)(true)
+        let anchor = (self.take_anchor)(true);
+        self.tsc_until_ns = self.tsc_until_ns.min(anchor.ns);
+        anchor
     }
 
     fn find_rings(&mut self) {
@@ -460,8 +470,10 @@ impl Writeout {
         self.converter.forget_before(oldest.unwrap_or(now_ticks).min(now_ticks));
     }
 
-    fn keep_spares(&self) {
-        if self.rings.iter().filter(|tracked| tracked.ring.is_idle()).count() < SPARES {
+    /// Makes rings for threads to come, so that they need not; to be called when there is time.
+    pub(crate) fn keep_spares(&self) {
+        let idle = self.hub.rings.iter().filter(|ring| ring.is_idle()).count();
+        for _ in idle..SPARES {
             // If there is no memory, threads will find out, and count.
             let _ = self.hub.rings.add(self.hub.is_monotonic());
         }
