@@ -15,7 +15,6 @@
 //! read again, which happens once too: the record that begins there ends behind where the error was, or another does that is
 //! followed without an error in between.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::io::Read;
 
@@ -28,7 +27,7 @@ use crate::record::{
     DROPPED_BYTES, File, Found, MAX_RECORD_BYTES, NoRecord, RECORD_HEADER_BYTES, Record, TYPE_EVENT, TYPE_MAPPING,
     check_length,
 };
-use crate::{EventId, MAX_NAME_BYTES, Names, Payload};
+use crate::{ByteOrder, EventId, MAX_NAME_BYTES, Names, Payload};
 
 /// How much earlier than the last record before the damage a record may be, in ns: 10 s. Records are written in the order in
 /// which room was reserved for them, after the time was taken: a thread that is preempted in between is late by milliseconds,
@@ -565,21 +564,37 @@ impl<R: Read> RecoveringReader<R> {
     /// Returns the first place from `from` on whose eight bytes may begin a record or a header; where there are no eight bytes
     /// left, if there is none.
     fn next_word(&self, from: usize) -> usize {
+        const LOW_BYTES: usize = 2;
+
         let order = self.file.header.byte_order;
-        let words = self
-            .buffer
-            .get(from..)
-            .unwrap_or_default()
-            .windows(8)
-            .map(|word| order.u64(word.try_into().expect("eight bytes")));
-        let end = self.buffer.len().saturating_sub(7).max(from);
-        let position = match self.file.header.version {
-            _ if self.only_headers => words.into_iter().position(|word| word == u64::MAX),
+        match self.file.header.version {
+            _ if self.only_headers => self.find_word(from, |word| (word, order.u64(word) == u64::MAX)),
             // A header, a mapping and an event: -1, 0 and 1.
-            Version::V4 => words.into_iter().position(|word| word.wrapping_add(1) <= 2),
-            _ => words.into_iter().position(|word| word.wrapping_add(2) < UNMAPPED_IDS + 2),
-        };
-        position.map_or(end, |position| from + position)
+            Version::V4 => self.find_word(from, |word| (word, order.u64(word).wrapping_add(1) <= 2)),
+            _ => self.find_word(from, |word| {
+                let high = match order {
+                    ByteOrder::Little => &word[LOW_BYTES..],
+                    ByteOrder::Big => &word[..8 - LOW_BYTES],
+                };
+                (high, order.u64(word).wrapping_add(2) < UNMAPPED_IDS + 2)
+            }),
+        }
+    }
+
+    /// Returns the first place from `from` on with eight bytes that `is_wanted` wants. It is to tell as well which of them are 0, 1
+    /// or 255 in each word that it wants: where one of these is anything else, no such word lies across it, and all that do are passed over at once.
+    #[inline]
+    fn find_word(&self, from: usize, is_wanted: impl Fn(&[u8; 8]) -> (&[u8], bool)) -> usize {
+        let mut place = from;
+        while let Some(word) = self.buffer.from(place).first_chunk() {
+            let (limited, wanted) = is_wanted(word);
+            place += match limited.iter().rposition(|byte| byte.wrapping_add(1) > 2) {
+                Some(last) => last + 1,
+                None if wanted => return place,
+                None => 1,
+            };
+        }
+        place.max(self.buffer.len().saturating_sub(7))
     }
 
     /// Reads one header.
@@ -735,7 +750,7 @@ impl<R: Read> RecoveringReader<R> {
     fn look_back(&mut self) -> Result<Option<usize>> {
         let end = self.handed_out;
         // Followed in vain. It is about places in the buffer, whose front does not move here.
-        let mut seen = HashSet::new();
+        let mut seen = vec![false; end];
         let mut place = 1;
         loop {
             place = self.next_word(place);
@@ -756,9 +771,9 @@ impl<R: Read> RecoveringReader<R> {
 
     /// Tells whether the records from `at` on go over `end`, not up to it, and further, or come to a file header before it. Where more bytes are needed, `at` is
     /// moved to where to go on.
-    fn leads_across(&mut self, at: &mut usize, end: usize, seen: &mut HashSet<usize>) -> Verdict {
+    fn leads_across(&mut self, at: &mut usize, end: usize, seen: &mut [bool]) -> Verdict {
         while *at < end {
-            if seen.contains(at) {
+            if seen[*at] {
                 return Verdict::No;
             }
             let (size, clock) = match self.head(*at) {
@@ -780,12 +795,12 @@ impl<R: Read> RecoveringReader<R> {
                     false => Verdict::More,
                 };
                 if verdict == Verdict::No {
-                    seen.insert(*at);
+                    seen[*at] = true;
                 }
                 return verdict;
             }
             // To come here again from elsewhere leads to the same end, and if that were a good one there would be no elsewhere.
-            seen.insert(*at);
+            seen[*at] = true;
             *at = next;
         }
         Verdict::No
@@ -801,7 +816,7 @@ fn is_identifier(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ByteOrder, TraceWriter};
+    use crate::TraceWriter;
 
     /// Reads all; returns how many record headers were looked at behind damage.
     fn looked_at(file: &[u8], header: Header) -> u64 {
