@@ -69,6 +69,7 @@
 //! Not in the format, and so not here: the time of day, threads, and the number of records that a killed program took with it.
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod cursor;
 mod earlier;
 mod error;

@@ -3,12 +3,11 @@
 //! Both hand out the same borrowed [`Record`]s, allocate nothing per record, and are done after their first error: what is
 //! behind damage is not to be had by reading on.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::iter::FusedIterator;
 
-use bytes::{Buf as _, BytesMut};
-
 use crate::ByteOrder;
+use crate::buffer::{Buffer, CHUNK_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{HEADER_BYTES, Header, Version};
 use crate::record::{File, Found, MAX_RECORD_BYTES, NoRecord, Record};
@@ -148,17 +147,12 @@ impl FusedIterator for SliceReader<'_> {}
 pub struct StreamReader<R> {
     pub(crate) source: R,
     /// Starts with the record that was handed out last.
-    pub(crate) buffer: BytesMut,
+    pub(crate) buffer: Buffer,
     /// The size of that record, in bytes: given back at the next call, when nobody borrows it any more.
     pub(crate) handed_out: usize,
-    /// Where the buffer's first byte stands in the stream.
-    pub(crate) offset: u64,
     pub(crate) file: File,
     pub(crate) at_end: bool,
 }
-
-/// How much room is made at a time for refills, in bytes: what a pipe holds by default on Linux.
-pub(crate) const CHUNK_BYTES: usize = 1 << 16;
 
 impl<R: Read> StreamReader<R> {
     /// The most that a reader buffers, in bytes: the longest record but one byte, and a refill behind it.
@@ -170,11 +164,11 @@ impl<R: Read> StreamReader<R> {
     ///
     /// As [`Header::parse`], or [`ErrorKind::Io`].
     pub fn new(mut source: R) -> Result<Self> {
-        let mut buffer = BytesMut::new();
+        let mut buffer = Buffer::default();
         let mut at_end = false;
-        let mut fill = |buffer: &mut BytesMut, bytes| {
+        let mut fill = |buffer: &mut Buffer, bytes| {
             while buffer.len() < bytes && !at_end {
-                at_end = !refill(&mut source, buffer).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
+                at_end = !buffer.refill(&mut source).map_err(|error| Error::new(0, ErrorKind::Io(error)))?;
             }
             Ok(())
         };
@@ -185,14 +179,14 @@ impl<R: Read> StreamReader<R> {
         if buffer.len() < header_bytes {
             return Err(Error::new(0, ErrorKind::HeaderCut(buffer.len())));
         }
-        Ok(Self { source, buffer, handed_out: header_bytes, offset: 0, file: File::new(header), at_end })
+        Ok(Self { source, buffer, handed_out: header_bytes, file: File::new(header), at_end })
     }
 
     /// Takes `source` as the headerless output of QEMU's SystemTap flight recorder, as [`SliceReader::headerless`] does.
     #[must_use]
     pub fn headerless(source: R, byte_order: ByteOrder) -> Self {
         let file = File::new(Header { version: Version::V4, byte_order });
-        Self { source, buffer: BytesMut::new(), handed_out: 0, offset: 0, file, at_end: false }
+        Self { source, buffer: Buffer::default(), handed_out: 0, file, at_end: false }
     }
 
     /// Returns what the header says; without one, version 4 and the byte order that was given.
@@ -205,7 +199,7 @@ impl<R: Read> StreamReader<R> {
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
-        self.offset + self.handed_out as u64
+        self.buffer.offset() + self.handed_out as u64
     }
 
     /// Reads the next record; `None` at the end of the stream.
@@ -217,12 +211,11 @@ impl<R: Read> StreamReader<R> {
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         let done = std::mem::take(&mut self.handed_out);
         self.buffer.advance(done);
-        self.offset += done as u64;
         let found = loop {
             match Found::at_front_of(&self.buffer, self.file) {
                 Ok(found) => break found,
                 Err(_) if self.at_end && self.buffer.is_empty() => return Ok(None),
-                Err(NoRecord::Incomplete) if !self.at_end => match refill(&mut self.source, &mut self.buffer) {
+                Err(NoRecord::Incomplete) if !self.at_end => match self.buffer.refill(&mut self.source) {
                     Ok(more) => self.at_end = !more,
                     Err(error) => return Err(self.stop(NoRecord::Damaged(ErrorKind::Io(error)))),
                 },
@@ -230,37 +223,16 @@ impl<R: Read> StreamReader<R> {
             }
         };
         self.handed_out = found.size();
-        Ok(Some(found.record(&self.buffer, self.offset, self.file.header)))
+        Ok(Some(found.record(&self.buffer, self.buffer.offset(), self.file.header)))
     }
 
     #[cold]
     fn stop(&mut self, no_record: NoRecord) -> Error {
-        let left = self.buffer.len();
+        let error = fault(self.buffer.offset(), no_record, self.buffer.len());
         self.buffer.clear();
         self.at_end = true;
-        fault(self.offset, no_record, left)
+        error
     }
-}
-
-/// Reads once into `buffer`, behind what it holds; false at the end of `source`.
-#[cold]
-pub(crate) fn refill(source: &mut impl Read, buffer: &mut BytesMut) -> io::Result<bool> {
-    let held = buffer.len();
-    if buffer.capacity() == held && !buffer.try_reclaim(1) {
-        // Not left to `BytesMut`, which doubles what it has, past the bound that the reader promises.
-        let mut longer = BytesMut::with_capacity(held + CHUNK_BYTES);
-        longer.extend_from_slice(buffer);
-        *buffer = longer;
-    }
-    buffer.resize(buffer.capacity(), 0);
-    let read = loop {
-        match source.read(&mut buffer[held..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => break result,
-        }
-    };
-    buffer.truncate(held + *read.as_ref().unwrap_or(&0));
-    Ok(read? > 0)
 }
 
 #[cold]
@@ -273,6 +245,8 @@ fn fault(offset: u64, no_record: NoRecord, left: usize) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
     use crate::{EventId, TraceWriter, Value};
 

@@ -287,17 +287,28 @@ impl Found {
     /// Looks for a whole record at the front of `bytes`.
     #[inline]
     pub(crate) fn at_front_of(bytes: &[u8], file: File) -> Result<Self, NoRecord> {
-        let order = file.header.byte_order;
-        // Nearly all records, and all that matter for speed: an event that is whole and in order.
-        if let Some(fields) = bytes.first_chunk::<PAYLOAD_AT>()
-            && let event @ Self::Event { length, .. } = Self::event(fields, order)
-            && order.u64(chunk(fields, 0)) == TYPE_EVENT
-            && length.wrapping_sub(RECORD_HEADER_BYTES) < file.payload_limit
-            && bytes.len() >= TYPE_BYTES + length as usize
-        {
-            return Ok(event);
+        match Self::event_at_front_of(bytes, file) {
+            Some(event) => Ok(event),
+            None => Self::any_at_front_of(bytes, file.header),
         }
-        Self::other(bytes, file.header)
+    }
+
+    /// Looks there for nearly all records, and all that matter for speed: an event of version 4 that is whole and in order.
+    #[inline]
+    pub(crate) fn event_at_front_of(bytes: &[u8], file: File) -> Option<Self> {
+        let order = file.header.byte_order;
+        let fields = bytes.first_chunk::<PAYLOAD_AT>()?;
+        let event = Self::event(fields, order);
+        match event {
+            Self::Event { length, .. }
+                if order.u64(chunk(fields, 0)) == TYPE_EVENT
+                    && length.wrapping_sub(RECORD_HEADER_BYTES) < file.payload_limit
+                    && bytes.len() >= TYPE_BYTES + length as usize =>
+            {
+                Some(event)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the size of the record, in bytes.
@@ -346,9 +357,9 @@ impl Found {
         }
     }
 
-    /// Everything but a whole event of version 4: field by field, since the bytes may end after any of them.
+    /// Looks for any record there, field by field, since the bytes may end after any of them.
     #[cold]
-    fn other(bytes: &[u8], header: Header) -> Result<Self, NoRecord> {
+    pub(crate) fn any_at_front_of(bytes: &[u8], header: Header) -> Result<Self, NoRecord> {
         if header.version != Version::V4 {
             return earlier::at_front_of(bytes, header);
         }

@@ -52,7 +52,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
 #[derive(Default)]
 struct Tally {
     kinds: Vec<KindTally>,
-    span: Option<(u64, u64)>,
+    /// Those that have a time.
+    all_gaps: KindTally,
     last_ns: u64,
     disorder: Disorder,
     pids: Pids,
@@ -70,6 +71,15 @@ struct KindTally {
 impl Default for KindTally {
     fn default() -> Self {
         Self { records: 0, first_ns: u64::MAX, last_ns: 0 }
+    }
+}
+
+impl KindTally {
+    #[inline]
+    fn count(&mut self, timestamp_ns: u64) {
+        self.records += 1;
+        self.first_ns = self.first_ns.min(timestamp_ns);
+        self.last_ns = self.last_ns.max(timestamp_ns);
     }
 }
 
@@ -116,18 +126,10 @@ impl Pids {
 impl Tally {
     #[inline]
     fn count(&mut self, item: &Item<'_>) {
-        let (timestamp_ns, pid) = match item {
-            Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
-            Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
-        };
-        // Version 0 gives gaps no time, but zero.
-        if timestamp_ns > 0 || matches!(item, Item::Event(_)) {
-            let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
-            self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
-        }
-        self.pids.count(pid);
         match item {
             Item::Event(event) => {
+                let timestamp_ns = event.record.timestamp_ns;
+                self.pids.count(event.record.pid);
                 // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
                 if timestamp_ns < self.last_ns {
                     self.disorder.records += 1;
@@ -139,13 +141,23 @@ impl Tally {
                 if self.kinds.len() <= index {
                     self.kinds.resize(index + 1, KindTally::default());
                 }
-                let kind = &mut self.kinds[index];
-                kind.records += 1;
-                kind.first_ns = kind.first_ns.min(timestamp_ns);
-                kind.last_ns = kind.last_ns.max(timestamp_ns);
+                self.kinds[index].count(timestamp_ns);
             }
-            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.count),
+            Item::Gap(gap) => {
+                self.pids.count(gap.record.pid);
+                // Version 0 gives gaps no time, but zero.
+                if gap.record.timestamp_ns > 0 {
+                    self.all_gaps.count(gap.record.timestamp_ns);
+                }
+                self.gap(gap.record.timestamp_ns, gap.record.count);
+            }
         }
+    }
+
+    /// Returns the earliest and the latest time of all, if there is any.
+    fn span(&self) -> Option<(u64, u64)> {
+        let met = || self.kinds.iter().chain([&self.all_gaps]).filter(|tally| tally.records > 0);
+        Some((met().map(|tally| tally.first_ns).min()?, met().map(|tally| tally.last_ns).max()?))
     }
 
     #[cold]
@@ -162,7 +174,8 @@ impl Tally {
 
     fn report(mut self, trace: &Trace) -> Report {
         self.pids.settle();
-        let span_ns = self.span.map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
+        let span = self.span();
+        let span_ns = span.map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
         let per_second = |records: u64| (span_ns > 0).then(|| records as f64 * 1e9 / span_ns as f64);
         let mut events: Vec<_> = trace
             .kinds
@@ -203,8 +216,8 @@ impl Tally {
                 .collect(),
             records,
             records_per_s: per_second(records),
-            first_ns: self.span.map(|span| span.0),
-            last_ns: self.span.map(|span| span.1),
+            first_ns: span.map(|span| span.0),
+            last_ns: span.map(|span| span.1),
             span_ns,
             pids: self.pids.counts.iter().map(|(&pid, &records)| PidReport { pid, records }).collect(),
             records_of_other_pids: self.pids.beyond,
