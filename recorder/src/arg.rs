@@ -159,3 +159,93 @@ impl<P: FnMut(usize, u64)> Packer<P> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn scalars_are_converted_as_c_converts_them_to_64_bits() {
+        let words: [(Arg<'_>, u64); 14] = [
+            (0x80u8.into(), 0x80),
+            (0x8000u16.into(), 0x8000),
+            (0x8000_0000u32.into(), 0x8000_0000),
+            (u64::MAX.into(), u64::MAX),
+            (3usize.into(), 3),
+            (true.into(), 1),
+            (false.into(), 0),
+            ((-5i8).into(), 0xffff_ffff_ffff_fffb),
+            ((-5i16).into(), 0xffff_ffff_ffff_fffb),
+            ((-5i32).into(), 0xffff_ffff_ffff_fffb),
+            (i64::MIN.into(), 1 << 63),
+            ((-1isize).into(), u64::MAX),
+            (std::ptr::without_provenance::<u8>(0xdead_beef).into(), 0xdead_beef),
+            (std::ptr::null_mut::<u64>().into(), 0),
+        ];
+        for (arg, word) in words {
+            assert_eq!(arg, Arg::Word(word));
+        }
+    }
+
+    #[test]
+    fn strings_are_their_bytes_without_a_terminating_zero() {
+        assert_eq!(Arg::from("sda"), Arg::Bytes(b"sda"));
+        assert_eq!(Arg::from(&[0u8, 255][..]), Arg::Bytes(&[0, 255]));
+        assert_eq!(Arg::from(c"sda"), Arg::Bytes(b"sda"));
+        assert_eq!(Arg::from(Some(c"sda")), Arg::Bytes(b"sda"));
+        assert_eq!(Arg::from(None::<&CStr>), Arg::Bytes(b""));
+    }
+
+    #[test]
+    fn a_payload_is_as_long_as_the_format_allows_and_no_longer() {
+        let longest = vec![0; MAX_PAYLOAD_BYTES as usize - 4];
+        assert_eq!(payload_bytes(&[]), Some(0));
+        assert_eq!(payload_bytes(&[Arg::Word(1), Arg::from("abc")]), Some(15));
+        assert_eq!(payload_bytes(&[Arg::Bytes(&longest)]), Some(262_120));
+        assert_eq!(payload_bytes(&[Arg::Bytes(&longest), Arg::Bytes(&[])]), None);
+    }
+
+    /// The same, byte by byte.
+    fn bytes(args: &[Arg<'_>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for arg in args {
+            match arg {
+                Arg::Word(word) => out.extend(word.to_le_bytes()),
+                Arg::Bytes(bytes) => {
+                    out.extend((bytes.len() as u32).to_le_bytes());
+                    out.extend(*bytes);
+                }
+            }
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn packed_arguments_are_those_of_the_file(
+            args in prop::collection::vec(
+                prop_oneof![
+                    any::<u64>().prop_map(Ok),
+                    prop::collection::vec(any::<u8>(), 0..30).prop_map(Err),
+                ],
+                0..8,
+            ),
+        ) {
+            let args: Vec<_> = args.iter().map(|arg| match arg {
+                Ok(word) => Arg::Word(*word),
+                Err(bytes) => Arg::Bytes(bytes),
+            }).collect();
+            let mut packed = Vec::new();
+            pack(&args, |index, word| {
+                assert_eq!(index * 8, packed.len());
+                packed.extend(word.to_le_bytes());
+            });
+            let mut expected = bytes(&args);
+            prop_assert_eq!(payload_bytes(&args), Some(expected.len() as u32));
+            expected.resize(expected.len().next_multiple_of(8), 0);
+            prop_assert_eq!(packed, expected);
+        }
+    }
+}

@@ -144,7 +144,7 @@ struct Segment {
     from: u64,
     to: u64,
     from_ns: u64,
-    /// Nanoseconds per tick, times 2^48: rounded down, so that the end is not overshot.
+    /// Nanoseconds per tick, times 2^48.
     factor: u64,
 }
 
@@ -153,7 +153,10 @@ impl Segment {
 
     fn between(from: Anchor, to: Anchor) -> Self {
         let ticks = u128::from((to.ticks - from.ticks).max(1));
-        let factor = (u128::from(to.ns - from.ns) << Self::SHIFT) / ticks;
+        let ns = u128::from(to.ns - from.ns) << Self::SHIFT;
+        // Rounded up, so that whole ns stay whole, as long as what that adds up to stays below 1 ns and the end is not overshot: about
+        // 30 hours.
+        let factor = if ticks < 1 << Self::SHIFT { ns.div_ceil(ticks) } else { ns / ticks };
         Self { from: from.ticks, to: to.ticks, from_ns: from.ns, factor: u64::try_from(factor).unwrap_or(u64::MAX) }
     }
 
@@ -263,5 +266,155 @@ impl Segment {
     /// How long so many ticks take, in ns, rounded up.
     fn span_ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.factor) >> Self::SHIFT) as u64).saturating_add(1)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn anchor(ticks: u64, ns: u64) -> Anchor {
+        Anchor { ticks, ns, error_ticks: 10 }
+    }
+
+    fn converter(anchors: &[(u64, u64)]) -> Converter {
+        let mut converter = Converter::default();
+        for &(ticks, ns) in anchors {
+            converter.push(anchor(ticks, ns)).expect("a sound counter");
+        }
+        converter
+    }
+
+    #[test]
+    fn ticks_become_the_clocks_ns_at_the_anchors_and_evenly_between() {
+        // 2.5 GHz, then a little slower.
+        let mut converter = converter(&[(1_000, 70), (26_000, 10_070), (51_000, 20_072)]);
+        for (ticks, ns) in [
+            (1_000, 70),
+            (1_002, 70),
+            (1_003, 71),
+            (13_500, 5_070),
+            (25_999, 10_069),
+            (26_000, 10_070),
+            (38_500, 15_071),
+            (51_000, 20_072),
+            // Before and beyond, at the rate of the nearest.
+            (750, 0),
+            (500, 0),
+            (76_000, 30_074),
+        ] {
+            assert_eq!(converter.ns(ticks), ns, "{ticks} ticks");
+        }
+    }
+
+    #[test]
+    fn without_a_rate_all_is_at_the_one_anchor() {
+        assert_eq!(converter(&[(1_000, 70)]).ns(5_000), 70);
+        assert_eq!(Converter::default().ns(5_000), 0);
+    }
+
+    #[test]
+    fn a_segment_of_days_does_not_overflow_or_go_beyond_its_end() {
+        const DAYS_NS: u64 = 40 * 86_400 * 1_000_000_000;
+        let ticks = DAYS_NS / 10 * 26 + 7;
+        let mut converter = converter(&[(0, 5), (ticks, DAYS_NS), (ticks + 2_600, DAYS_NS + 1_000)]);
+        // A 2^48th of a ns per tick: 32 ns after 40 days.
+        assert!((DAYS_NS - 33..=DAYS_NS).contains(&converter.ns(ticks - 1)));
+        assert_eq!(converter.ns(ticks), DAYS_NS);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_no_longer_reached_and_the_rest_stays_as_it_was() {
+        let mut converter = converter(&[(0, 100), (1_000, 1_100), (2_000, 2_100), (3_000, 3_100)]);
+        assert!(converter.reaches_back_to(0));
+        converter.forget_before(2_000);
+        assert!(!converter.reaches_back_to(1_999));
+        assert!(converter.reaches_back_to(2_000));
+        assert_eq!((converter.ns(2_500), converter.ns(3_000)), (2_600, 3_100));
+        // The last one stays in any case: it has the rate.
+        converter.forget_before(9_000);
+        assert_eq!(converter.ns(3_500), 3_600);
+    }
+
+    #[test]
+    fn a_counter_that_goes_backwards_or_changes_its_rate_is_found_out() {
+        let mut converter = converter(&[(0, 0), (2_000_000_000, 1_000_000_000)]);
+        assert_eq!(converter.push(anchor(1_999_999_999, 1_000_000_001)), Err(ClockFault::Backwards));
+        assert_eq!(converter.push(anchor(2_000_000_001, 999_999_999)), Err(ClockFault::Backwards));
+        // 900 ppm in a second are within bounds, 1,100 are not.
+        assert_eq!(converter.push(anchor(4_000_000_000, 2_001_100_000)), Err(ClockFault::Rate));
+        assert_eq!(converter.push(anchor(4_000_000_000, 2_000_900_000)), Ok(()));
+    }
+
+    #[test]
+    fn over_a_short_time_the_readings_may_be_off_by_what_reading_costs() {
+        let mut converter = converter(&[(0, 0), (2_000_000_000, 1_000_000_000)]);
+        assert_eq!(converter.push(anchor(2_000_100_000, 1_000_065_000)), Ok(()), "15 us off in 50 us");
+        assert_eq!(converter.push(anchor(2_000_200_000, 1_000_140_000)), Err(ClockFault::Rate), "25 us off in 50 us");
+    }
+
+    proptest! {
+        #[test]
+        fn time_never_goes_backwards_and_is_that_of_exact_fractions(
+            start in 0..1u64 << 50,
+            steps in prop::collection::vec((1..10_000_000_000u64, 0..5_000_000_000u64), 1..20),
+            picks in prop::collection::vec(any::<prop::sample::Index>(), 50),
+        ) {
+            let mut anchors = vec![(start, start / 3)];
+            for (ticks, ns) in steps {
+                let &(last_ticks, last_ns) = anchors.last().expect("one");
+                anchors.push((last_ticks + ticks, last_ns + ns));
+            }
+            let mut converter = Converter::default();
+            // The rates are no counter's; what is tested here is the arithmetic.
+            for &(ticks, ns) in &anchors {
+                let anchor = anchor(ticks, ns);
+                if let (Some(last), Err(ClockFault::Rate)) = (converter.last, converter.push(anchor)) {
+                    converter.segments.push_back(Segment::between(last, anchor));
+                    converter.last = Some(anchor);
+                }
+            }
+            let span = anchors.last().expect("one").0 - start;
+            let mut ticks: Vec<u64> = picks.iter().map(|pick| start + pick.index(span as usize + 1) as u64).collect();
+            ticks.sort_unstable();
+            let mut last = 0;
+            for ticks in ticks {
+                let ns = converter.ns(ticks);
+                prop_assert!(ns >= last);
+                last = ns;
+                let segment = anchors.windows(2).rfind(|pair| pair[0].0 <= ticks).expect("its segment");
+                let [(from, from_ns), (to, to_ns)] = [segment[0], segment[1]];
+                let exact = u128::from(from_ns)
+                    + u128::from(ticks - from) * u128::from(to_ns - from_ns) / u128::from(to - from);
+                prop_assert!((0..=1).contains(&(i128::from(ns) - exact as i128)), "{ns} is not {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn stamps_of_the_counter_are_those_of_the_clock_within_the_stated_error() {
+        if let Some(reason) = tsc_unfit() {
+            println!("SKIPPED: {reason}");
+            return;
+        }
+        let mut converter = Converter::default();
+        converter.push(Anchor::take(false)).expect("the first");
+        let mut stamps = Vec::new();
+        for _ in 0..10_000 {
+            let before = monotonic_ns();
+            let ticks = tsc();
+            stamps.push((before, ticks, monotonic_ns()));
+        }
+        converter.push(Anchor::take(false)).expect("a sound counter");
+        let error_ns = converter.error_ns() + 1;
+        for (before, ticks, after) in stamps {
+            let ns = converter.ns(ticks);
+            assert!(
+                (before.saturating_sub(error_ns)..=after + error_ns).contains(&ns),
+                "{ns} is not between {before} and {after}, give or take {error_ns}"
+            );
+        }
     }
 }

@@ -229,3 +229,85 @@ impl Inner {
         event.is_enabled.store(on && !self.is_suspended, Ordering::Release);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    macro_rules! events {
+        ($($static:ident $name:literal)*) => {
+            $(static $static: Event = Event::new($name, concat!($name, "() \"\""));)*
+        };
+    }
+
+    fn on(events: &[&Event]) -> Vec<bool> {
+        events.iter().map(|event| event.is_enabled()).collect()
+    }
+
+    #[test]
+    fn events_are_numbered_in_order_and_once() {
+        events!(A "number_a" B "number_b" C "number_c");
+        let registry = Registry::new();
+        registry.register(&[&B]).unwrap();
+        registry.register(&[&A, &B, &C]).unwrap();
+        assert_eq!((A.id(), B.id(), C.id()), (Some(1), Some(0), Some(2)));
+        assert_eq!((registry.name_of(1), registry.name_of(3)), (Some("number_a"), None));
+        assert_eq!(registry.events().len(), 3);
+        assert_eq!(A.declaration(), "number_a() \"\"");
+    }
+
+    #[test]
+    fn of_events_that_cannot_be_registered_none_is() {
+        events!(A "same" B "same" C "other" BAD "no name" EMPTY "" DIGIT "9p");
+        let registry = Registry::new();
+        assert_eq!(registry.register(&[&C, &A, &B]), Err(RegisterError::Duplicate("same")));
+        assert_eq!(registry.register(&[&C, &BAD]), Err(RegisterError::Name("no name")));
+        assert_eq!(registry.register(&[&C, &EMPTY]), Err(RegisterError::Name("")));
+        assert_eq!(registry.register(&[&C, &DIGIT]), Err(RegisterError::Name("9p")));
+        assert_eq!((C.id(), registry.events().len()), (None, 0));
+        registry.register(&[&A]).unwrap();
+        assert_eq!(registry.register(&[&B]), Err(RegisterError::Duplicate("same")));
+    }
+
+    #[test]
+    fn patterns_switch_what_is_there_and_what_comes_and_the_last_one_counts() {
+        events!(READ "disk_read" WRITE "disk_write" LATE "disk_flush" NET "net_rx");
+        let registry = Registry::new();
+        registry.register(&[&READ, &WRITE, &NET]).unwrap();
+        assert_eq!(registry.switch("disk_*", true).events, 2);
+        assert_eq!(on(&[&READ, &WRITE, &NET]), [true, true, false]);
+        assert_eq!(registry.switch("-disk_w*", true).events, 1);
+        assert_eq!(registry.switch("net_rx", true).events, 1);
+        assert_eq!(on(&[&READ, &WRITE, &NET]), [true, false, true]);
+        // A name with only a question mark is a name.
+        assert_eq!(registry.switch("net_r?", false).events, 0);
+        assert_eq!(registry.switch("-disk_r*", false).events, 1, "turned round twice");
+        registry.register(&[&LATE]).unwrap();
+        assert_eq!(on(&[&READ, &WRITE, &NET, &LATE]), [true, false, true, true]);
+        assert_eq!(registry.switch("*", false).events, 4);
+        assert_eq!(on(&[&READ, &WRITE, &NET, &LATE]), [false; 4]);
+    }
+
+    #[test]
+    fn a_pattern_that_is_switched_often_is_remembered_once() {
+        let registry = Registry::new();
+        for _ in 0..1000 {
+            registry.switch("disk_*", true);
+            registry.switch("disk_*", false);
+        }
+        assert_eq!(registry.lock().rules.len(), 1);
+    }
+
+    #[test]
+    fn while_suspended_nothing_is_enabled_but_what_is_wanted_is_remembered() {
+        events!(A "suspend_a" B "suspend_b");
+        let registry = Registry::new();
+        registry.register(&[&A, &B]).unwrap();
+        registry.switch("suspend_a", true);
+        registry.suspend();
+        registry.switch("suspend_b", true);
+        assert_eq!(on(&[&A, &B]), [false, false]);
+        registry.resume();
+        assert_eq!(on(&[&A, &B]), [true, true]);
+    }
+}

@@ -47,6 +47,8 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// The events that are not.
     pub(crate) lost: u64,
+    /// The time of the last record in the file, if not all are.
+    pub(crate) until_ns: Option<u64>,
 }
 
 impl Output {
@@ -163,11 +165,11 @@ impl Output {
             }
         }
         let written = if done == self.block.len() {
-            Written { records, bytes: done as u64, lost: 0 }
+            Written { records, bytes: done as u64, ..Written::default() }
         } else {
-            let (whole, whole_records) = whole_records(&self.block[..done]);
-            self.cut(whole, done);
-            Written { records: whole_records, bytes: whole as u64, lost: records - whole_records }
+            let whole = whole_records(&self.block[..done]);
+            self.cut(whole.bytes as usize, done);
+            Written { lost: records - whole.records, ..whole }
         };
         if let Some(length) = &mut self.length {
             *length += written.bytes;
@@ -221,16 +223,22 @@ impl Target {
     }
 }
 
-/// Returns how many of the `bytes` are whole records, and how many events they are.
-fn whole_records(bytes: &[u8]) -> (usize, u64) {
+/// Looks how far the `bytes` are whole records.
+fn whole_records(bytes: &[u8]) -> Written {
     let mut reader = SliceReader::headerless(bytes, ORDER);
-    let mut events = 0;
-    let mut whole = reader.offset();
+    let mut whole = Written::default();
     while let Some(Ok(record)) = reader.next() {
-        events += u64::from(matches!(record, Record::Event(_)));
-        whole = reader.offset();
+        whole.bytes = reader.offset();
+        match record {
+            Record::Event(event) => {
+                whole.records += 1;
+                whole.until_ns = Some(event.timestamp_ns);
+            }
+            Record::Dropped(dropped) => whole.until_ns = Some(dropped.timestamp_ns),
+            Record::Mapping(_) => {}
+        }
     }
-    (whole as usize, events)
+    whole
 }
 
 /// Puts the process's id for `%d`.

@@ -9,6 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
+use simpletrace_format::Version;
+
 use crate::barrier;
 use crate::clock::{Anchor, Converter};
 use crate::event::Registry;
@@ -26,6 +28,8 @@ const STUCK_NS: u64 = 2_000_000_000;
 const LOOKS: u32 = 200;
 /// Idle rings kept ready.
 const SPARES: usize = 2;
+/// What is in a file from the start.
+const HEADER_BYTES: u64 = Version::V4.header_bytes() as u64;
 /// The most threads that are reported one by one.
 const MAX_THREADS: usize = 4096;
 
@@ -136,7 +140,7 @@ impl Writeout {
             // Nothing to contradict yet.
             let _ = converter.push(anchor);
         }
-        let counts = Report { file: output.path().to_owned(), ..Report::default() };
+        let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
         Self {
             hub,
             registry,
@@ -448,13 +452,13 @@ impl Writeout {
     }
 
     fn write_out(&mut self) {
-        let Written { records, bytes, lost } = self.output.write_out();
+        let Written { records, bytes, lost, until_ns } = self.output.write_out();
         self.counts.records += records;
         self.counts.bytes += bytes;
         if lost > 0 {
             self.counts.lost.write_failed += lost;
-            // Somewhere in the block; nothing before it is missing.
-            self.missing.get_or_insert(Missing { since_ns: self.written_ns, count: 0 }).count += lost;
+            let since_ns = until_ns.unwrap_or(self.written_ns);
+            self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost;
         }
         self.written_ns = self.last_ns;
     }
@@ -484,6 +488,7 @@ impl Writeout {
         self.cycle(true);
         self.output = output;
         self.counts.file = self.output.path().to_owned();
+        self.counts.bytes += HEADER_BYTES;
         self.resume();
     }
 
@@ -655,3 +660,6 @@ fn add(sum: &mut Lost, more: Lost) {
     sum.off += off;
     sum.write_failed += write_failed;
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
