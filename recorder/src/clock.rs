@@ -163,10 +163,10 @@ impl Segment {
     #[inline]
     fn ns(&self, ticks: u64) -> u64 {
         if ticks >= self.from {
-            let ns = u128::from(ticks - self.from) * u128::from(self.factor) >> Self::SHIFT;
+            let ns = (u128::from(ticks - self.from) * u128::from(self.factor)) >> Self::SHIFT;
             self.from_ns.saturating_add(ns as u64)
         } else {
-            let ns = u128::from(self.from - ticks) * u128::from(self.factor) >> Self::SHIFT;
+            let ns = (u128::from(self.from - ticks) * u128::from(self.factor)) >> Self::SHIFT;
             self.from_ns.saturating_sub(ns as u64)
         }
     }
@@ -265,7 +265,7 @@ impl Converter {
 impl Segment {
     /// How long so many ticks take, in ns, rounded up.
     fn span_ns(&self, ticks: u64) -> u64 {
-        ((u128::from(ticks) * u128::from(self.factor) >> Self::SHIFT) as u64).saturating_add(1)
+        (((u128::from(ticks) * u128::from(self.factor)) >> Self::SHIFT) as u64).saturating_add(1)
     }
 }
 
