@@ -26,7 +26,7 @@ use crossbeam_utils::CachePadded;
 use simpletrace_format::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 use crate::hub::Hub;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, light_barrier};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Watch, light_barrier};
 
 /// The words before a record's payload.
 pub(crate) const RECORD_WORDS: u64 = 2;
@@ -174,6 +174,7 @@ struct Private {
     capacity: u64,
     largest: u64,
     words: &'static [AtomicU64],
+    watch: Watch,
 }
 
 /// What neither side needs for an ordinary record.
@@ -224,6 +225,7 @@ impl Ring {
                 capacity,
                 largest: Self::largest_for(capacity),
                 words,
+                watch: Watch::new(words.len()),
             }),
             shared: CachePadded::new(Shared { tail: AtomicU64::new(0), gate: AtomicU64::new(0) }),
             head: CachePadded::new(AtomicU64::new(0)),
@@ -293,6 +295,7 @@ impl Ring {
         let place = (tail & (self.private.capacity - 1)) as usize;
         // Never out of range: need <= largest, and the ring has as many words behind its capacity. Checked all the same.
         let Some(words) = self.private.words.get(place..place + need as usize) else { return tail };
+        self.private.watch.store(place..place + need as usize);
         // Relaxed: published by the tail.
         words[0].store(stamp.ticks, Ordering::Relaxed);
         words[1].store(front.word(), Ordering::Relaxed);
@@ -493,6 +496,7 @@ impl Ring {
         let words = &self.private.words[place..];
         // Relaxed: the load of the tail was Acquire (I4).
         let front = Front::from_words(words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed));
+        self.private.watch.load(place..place + front.words() as usize);
         (front, &words[RECORD_WORDS as usize..front.words() as usize])
     }
 
