@@ -29,6 +29,9 @@ const SPARES: usize = 2;
 /// The most threads that are reported one by one.
 const MAX_THREADS: usize = 4096;
 
+/// What is in a file before anything is recorded.
+const HEADER_BYTES: u64 = simpletrace_format::HEADER_BYTES as u64;
+
 /// The clock of the writer; tests have their own.
 pub(crate) type TakeAnchor = Box<dyn FnMut(bool) -> Anchor + Send>;
 
@@ -136,7 +139,7 @@ impl Writeout {
             // Nothing to contradict yet.
             let _ = converter.push(anchor);
         }
-        let counts = Report { file: output.path().to_owned(), ..Report::default() };
+        let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
         Self {
             hub,
             registry,
@@ -484,6 +487,7 @@ impl Writeout {
         self.cycle(true);
         self.output = output;
         self.counts.file = self.output.path().to_owned();
+        self.counts.bytes += HEADER_BYTES;
         self.resume();
     }
 
