@@ -140,7 +140,7 @@ impl Writeout {
             let _ = converter.push(anchor);
         }
         let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
-        Self {
+        let mut writeout = Self {
             hub,
             registry,
             take_anchor,
@@ -161,7 +161,10 @@ impl Writeout {
             clock_fault: None,
             tsc_until_ns: u64::MAX,
             counts,
-        }
+        };
+        // Right now: what is lost from here on is lost in this recording.
+        writeout.find_rings(from_ns > 0);
+        writeout
     }
 
     /// Changes to `CLOCK_MONOTONIC` before anything is written.
@@ -182,7 +185,7 @@ impl Writeout {
 
     /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
     pub(crate) fn cycle(&mut self, must: bool) -> Cycle {
-        self.find_rings();
+        self.find_rings(false);
         if !must && !self.anything_waits() {
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
@@ -190,7 +193,7 @@ impl Writeout {
         let anchor = self.anchor();
         let had_barrier = self.has_barrier && barrier::heavy_barrier();
         // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
-        self.find_rings();
+        self.find_rings(false);
         let mut reach_ns = if had_barrier { anchor.ns } else { anchor.ns.saturating_sub(GRACE_NS) };
         let complete_ns = reach_ns;
         for tracked in &mut self.rings {
@@ -240,12 +243,13 @@ impl Writeout {
         anchor
     }
 
-    fn find_rings(&mut self) {
+    /// Finds the rings that were made since the last time. Those that `were_used` have losses of an earlier recording.
+    fn find_rings(&mut self, were_used: bool) {
         let known = self.rings.len();
         let newest = self.rings.last().map(|tracked| tracked.ring);
         let is_known = |ring: &&'static Ring| newest.is_some_and(|newest| std::ptr::eq(*ring, newest));
         for ring in self.hub.rings.iter().take_while(|ring| !is_known(ring)) {
-            self.rings.push(Tracked::new(ring, self.watermark_ns, self.from_ns > 0));
+            self.rings.push(Tracked::new(ring, self.watermark_ns, were_used));
         }
         // The newest comes first in the list, and last here.
         self.rings[known..].reverse();
@@ -409,7 +413,8 @@ impl Writeout {
                 self.dropped(at_ns, pid, 0);
             }
             Kind::Owner => {
-                let before = Losses::from_words([word(1), word(2), word(3), word(4)]);
+                // An owner from before this recording may have lost events before it, too.
+                let before = Losses::from_words([word(1), word(2), word(3), word(4)]).max(tracked.at_start);
                 let ended = tracked.report(before);
                 tracked.before = before;
                 tracked.owner = ThreadReport { thread_id: word(0) as u32, ..ThreadReport::default() };
@@ -524,7 +529,7 @@ impl Writeout {
             }
         };
         // Nobody is waited for any more.
-        self.find_rings();
+        self.find_rings(false);
         for tracked in &mut self.rings {
             tracked.tail = tracked.ring.tail();
         }
@@ -580,9 +585,9 @@ impl Writeout {
 }
 
 impl Tracked {
-    /// Begins with what the ring holds. If an earlier recording had it, what was lost then is not lost in this one.
-    fn new(ring: &'static Ring, safe_ns: u64, is_restart: bool) -> Self {
-        let before = if is_restart { ring.losses() } else { Losses::default() };
+    /// Begins with what the ring holds. If it was used in an earlier recording, what was lost then is not lost in this one.
+    fn new(ring: &'static Ring, safe_ns: u64, was_used: bool) -> Self {
+        let before = if was_used { ring.losses() } else { Losses::default() };
         let taken = ring.head();
         // Otherwise the ring says itself whose it is.
         let thread_id = if taken > 0 { ring.owner_id() } else { 0 };
