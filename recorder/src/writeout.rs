@@ -399,13 +399,13 @@ impl Writeout {
                     payload.first().map_or(so_far, |word| word.load(Ordering::Relaxed))
                 };
                 let count = lost.saturating_sub(tracked.told.in_band);
-                tracked.told.in_band = lost;
+                tracked.told.in_band += count;
                 self.write_marks(at_ns);
                 self.dropped(at_ns, pid, count);
             }
             Kind::GapEnd => {
                 let rest = word(0).saturating_sub(tracked.told.in_band);
-                tracked.told.in_band = word(0);
+                tracked.told.in_band += rest;
                 self.write_marks(at_ns);
                 if rest > 0 {
                     self.dropped(at_ns, pid, rest);
@@ -434,9 +434,11 @@ impl Writeout {
 
     /// Writes a `dropped` record, if there is a file to write to; losses that are not told are told when there is one.
     fn dropped(&mut self, at_ns: u64, pid: u32, count: u64) {
-        if at_ns < self.from_ns {
+        if at_ns < self.from_ns && count == 0 {
             return;
         }
+        // Of a gap that began before this recording, what lies in it.
+        let at_ns = at_ns.max(self.from_ns);
         if self.is_off || self.output.failed().is_some() {
             if count > 0 {
                 self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += count;
