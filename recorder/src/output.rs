@@ -47,6 +47,10 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// The events that are not.
     pub(crate) lost: u64,
+    /// The losses that the file was to tell, and does not.
+    pub(crate) untold: u64,
+    /// The time of the first record that is not in the file.
+    pub(crate) since_ns: u64,
 }
 
 impl Output {
@@ -163,11 +167,11 @@ impl Output {
             }
         }
         let written = if done == self.block.len() {
-            Written { records, bytes: done as u64, lost: 0 }
+            Written { records, bytes: done as u64, ..Written::default() }
         } else {
-            let (whole, whole_records) = whole_records(&self.block[..done]);
-            self.cut(whole, done);
-            Written { records: whole_records, bytes: whole as u64, lost: records - whole_records }
+            let written = whole_records(&self.block, done);
+            self.cut(written.bytes as usize, done);
+            written
         };
         if let Some(length) = &mut self.length {
             *length += written.bytes;
@@ -221,16 +225,31 @@ impl Target {
     }
 }
 
-/// Returns how many of the `bytes` are whole records, and how many events they are.
-fn whole_records(bytes: &[u8]) -> (usize, u64) {
-    let mut reader = SliceReader::headerless(bytes, ORDER);
-    let mut events = 0;
-    let mut whole = reader.offset();
+/// Returns what of a block is in the file if `done` bytes of it are, and no record in pieces.
+fn whole_records(block: &[u8], done: usize) -> Written {
+    let mut reader = SliceReader::headerless(block, ORDER);
+    let mut written = Written::default();
+    let mut since_ns = None;
     while let Some(Ok(record)) = reader.next() {
-        events += u64::from(matches!(record, Record::Event(_)));
-        whole = reader.offset();
+        let (is_written, end) = (reader.offset() <= done as u64, reader.offset());
+        if is_written {
+            written.bytes = end;
+        }
+        let (records, untold, at_ns) = match record {
+            Record::Mapping(_) => continue,
+            Record::Event(event) => (1, 0, event.timestamp_ns),
+            Record::Dropped(dropped) => (0, dropped.count, dropped.timestamp_ns),
+        };
+        if is_written {
+            written.records += records;
+        } else {
+            written.lost += records;
+            written.untold += untold;
+            since_ns.get_or_insert(at_ns);
+        }
     }
-    (whole as usize, events)
+    written.since_ns = since_ns.unwrap_or(0);
+    written
 }
 
 /// Puts the process's id for `%d`.

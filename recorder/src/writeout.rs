@@ -68,8 +68,6 @@ pub(crate) struct Writeout {
     watermark_ns: u64,
     /// The time of the record before.
     last_ns: u64,
-    /// The time of the last record that was written out.
-    written_ns: u64,
     no_ring: u64,
     /// Marks of gaps whose time is yet to come.
     marks: VecDeque<Mark>,
@@ -154,7 +152,6 @@ impl Writeout {
             from_ns,
             watermark_ns: 0,
             last_ns: 0,
-            written_ns: 0,
             no_ring: if from_ns > 0 { hub.no_ring() } else { 0 },
             marks: VecDeque::new(),
             missing: None,
@@ -458,15 +455,13 @@ impl Writeout {
     }
 
     fn write_out(&mut self) {
-        let Written { records, bytes, lost } = self.output.write_out();
+        let Written { records, bytes, lost, untold, since_ns } = self.output.write_out();
         self.counts.records += records;
         self.counts.bytes += bytes;
-        if lost > 0 {
+        if lost + untold > 0 {
             self.counts.lost.write_failed += lost;
-            // Somewhere in the block; nothing before it is missing.
-            self.missing.get_or_insert(Missing { since_ns: self.written_ns, count: 0 }).count += lost;
+            self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost + untold;
         }
-        self.written_ns = self.last_ns;
     }
 
     /// Anchors are needed as far back as there is something to convert.
