@@ -91,6 +91,8 @@ struct Tracked {
     safe_ns: u64,
     /// An emit that has been under way for long: its gate's number, and since when.
     stuck: Option<(u64, u64)>,
+    /// The ticks before which nothing will come of an emit that holds the watermark back.
+    held_ticks: Option<u64>,
     /// The losses that are in the file.
     told: Told,
     owner: ThreadReport,
@@ -464,13 +466,15 @@ impl Writeout {
         }
     }
 
-    /// Anchors are needed as far back as there is something to convert.
+    /// Anchors are needed as far back as there is something to convert, or will be: what converts a time must be what converted the
+    /// watermark that it held back.
     fn forget_anchors(&mut self, now_ticks: u64) {
         let waiting = self.rings.iter().filter(|tracked| tracked.taken < tracked.tail);
         let oldest = waiting
             .map(|tracked| tracked.ring.record(tracked.taken).0.stamp)
             .filter(|stamp| !stamp.is_monotonic)
             .map(|stamp| stamp.ticks)
+            .chain(self.rings.iter().filter_map(|tracked| tracked.held_ticks))
             .min();
         self.converter.forget_before(oldest.unwrap_or(now_ticks).min(now_ticks));
     }
@@ -594,6 +598,7 @@ impl Tracked {
             tail: taken,
             safe_ns,
             stuck: None,
+            held_ticks: None,
             told: Told { in_band: before.in_band(), nested: before.nested },
             owner: ThreadReport { thread_id, ..ThreadReport::default() },
             before,
@@ -615,6 +620,7 @@ impl Tracked {
         }
         // Only now, behind the last look at the gate.
         self.tail = self.ring.tail();
+        self.held_ticks = None;
         if is_under_way {
             let since_ns = match self.stuck {
                 Some((number, since_ns)) if number == gate => since_ns,
@@ -624,6 +630,7 @@ impl Tracked {
             if now_ns.saturating_sub(since_ns) < STUCK_NS {
                 // What is being recorded has a stamp not before the ring's last.
                 let last = self.ring.last_stamp();
+                self.held_ticks = Some(last);
                 if converter.reaches_back_to(last) {
                     self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
                 }
