@@ -47,8 +47,10 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// The events that are not.
     pub(crate) lost: u64,
-    /// The time of the last record in the file, if not all are.
-    pub(crate) until_ns: Option<u64>,
+    /// The losses that the file was to tell, and does not.
+    pub(crate) untold: u64,
+    /// The time of the first record that is not in the file.
+    pub(crate) since_ns: u64,
 }
 
 impl Output {
@@ -167,9 +169,9 @@ impl Output {
         let written = if done == self.block.len() {
             Written { records, bytes: done as u64, ..Written::default() }
         } else {
-            let whole = whole_records(&self.block[..done]);
-            self.cut(whole.bytes as usize, done);
-            Written { lost: records - whole.records, ..whole }
+            let written = whole_records(&self.block, done);
+            self.cut(written.bytes as usize, done);
+            written
         };
         if let Some(length) = &mut self.length {
             *length += written.bytes;
@@ -223,22 +225,31 @@ impl Target {
     }
 }
 
-/// Looks how far the `bytes` are whole records.
-fn whole_records(bytes: &[u8]) -> Written {
-    let mut reader = SliceReader::headerless(bytes, ORDER);
-    let mut whole = Written::default();
+/// Returns what of a block is in the file if `done` bytes of it are, and no record in pieces.
+fn whole_records(block: &[u8], done: usize) -> Written {
+    let mut reader = SliceReader::headerless(block, ORDER);
+    let mut written = Written::default();
+    let mut since_ns = None;
     while let Some(Ok(record)) = reader.next() {
-        whole.bytes = reader.offset();
-        match record {
-            Record::Event(event) => {
-                whole.records += 1;
-                whole.until_ns = Some(event.timestamp_ns);
-            }
-            Record::Dropped(dropped) => whole.until_ns = Some(dropped.timestamp_ns),
-            Record::Mapping(_) => {}
+        let (is_written, end) = (reader.offset() <= done as u64, reader.offset());
+        if is_written {
+            written.bytes = end;
+        }
+        let (records, untold, at_ns) = match record {
+            Record::Mapping(_) => continue,
+            Record::Event(event) => (1, 0, event.timestamp_ns),
+            Record::Dropped(dropped) => (0, dropped.count, dropped.timestamp_ns),
+        };
+        if is_written {
+            written.records += records;
+        } else {
+            written.lost += records;
+            written.untold += untold;
+            since_ns.get_or_insert(at_ns);
         }
     }
-    whole
+    written.since_ns = since_ns.unwrap_or(0);
+    written
 }
 
 /// Puts the process's id for `%d`.

@@ -138,6 +138,13 @@ impl Losses {
         Self { full, timed_out, too_large, nested }
     }
 
+    /// Of each cause the larger number.
+    pub(crate) fn max(self, other: Self) -> Self {
+        let (mut words, others) = (self.words(), other.words());
+        words.iter_mut().zip(others).for_each(|(word, other)| *word = other.max(*word));
+        Self::from_words(words)
+    }
+
     /// What was lost since `earlier`.
     pub(crate) const fn since(self, earlier: Self) -> Self {
         Self {

@@ -9,8 +9,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
-use simpletrace_format::Version;
-
 use crate::barrier;
 use crate::clock::{Anchor, Converter};
 use crate::event::Registry;
@@ -28,10 +26,11 @@ const STUCK_NS: u64 = 2_000_000_000;
 const LOOKS: u32 = 200;
 /// Idle rings kept ready.
 const SPARES: usize = 2;
-/// What is in a file from the start.
-const HEADER_BYTES: u64 = Version::V4.header_bytes() as u64;
 /// The most threads that are reported one by one.
 const MAX_THREADS: usize = 4096;
+
+/// What is in a file before anything is recorded.
+const HEADER_BYTES: u64 = simpletrace_format::HEADER_BYTES as u64;
 
 /// The clock of the writer; tests have their own.
 pub(crate) type TakeAnchor = Box<dyn FnMut(bool) -> Anchor + Send>;
@@ -69,8 +68,6 @@ pub(crate) struct Writeout {
     watermark_ns: u64,
     /// The time of the record before.
     last_ns: u64,
-    /// The time of the last record that was written out.
-    written_ns: u64,
     no_ring: u64,
     /// Marks of gaps whose time is yet to come.
     marks: VecDeque<Mark>,
@@ -94,6 +91,8 @@ struct Tracked {
     safe_ns: u64,
     /// An emit that has been under way for long: its gate's number, and since when.
     stuck: Option<(u64, u64)>,
+    /// The ticks before which nothing will come of an emit that holds the watermark back.
+    held_ticks: Option<u64>,
     /// The losses that are in the file.
     told: Told,
     owner: ThreadReport,
@@ -141,7 +140,7 @@ impl Writeout {
             let _ = converter.push(anchor);
         }
         let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
-        Self {
+        let mut writeout = Self {
             hub,
             registry,
             take_anchor,
@@ -155,14 +154,16 @@ impl Writeout {
             from_ns,
             watermark_ns: 0,
             last_ns: 0,
-            written_ns: 0,
             no_ring: if from_ns > 0 { hub.no_ring() } else { 0 },
             marks: VecDeque::new(),
             missing: None,
             clock_fault: None,
             tsc_until_ns: u64::MAX,
             counts,
-        }
+        };
+        // Right now: what is lost from here on is lost in this recording.
+        writeout.find_rings(from_ns > 0);
+        writeout
     }
 
     /// Changes to `CLOCK_MONOTONIC` before anything is written.
@@ -183,7 +184,7 @@ impl Writeout {
 
     /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
     pub(crate) fn cycle(&mut self, must: bool) -> Cycle {
-        self.find_rings();
+        self.find_rings(false);
         if !must && !self.anything_waits() {
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
@@ -191,7 +192,7 @@ impl Writeout {
         let anchor = self.anchor();
         let had_barrier = self.has_barrier && barrier::heavy_barrier();
         // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
-        self.find_rings();
+        self.find_rings(false);
         let mut reach_ns = if had_barrier { anchor.ns } else { anchor.ns.saturating_sub(GRACE_NS) };
         let complete_ns = reach_ns;
         for tracked in &mut self.rings {
@@ -241,12 +242,13 @@ impl Writeout {
         anchor
     }
 
-    fn find_rings(&mut self) {
+    /// Finds the rings that were made since the last time. Those that `were_used` have losses of an earlier recording.
+    fn find_rings(&mut self, were_used: bool) {
         let known = self.rings.len();
         let newest = self.rings.last().map(|tracked| tracked.ring);
         let is_known = |ring: &&'static Ring| newest.is_some_and(|newest| std::ptr::eq(*ring, newest));
         for ring in self.hub.rings.iter().take_while(|ring| !is_known(ring)) {
-            self.rings.push(Tracked::new(ring, self.watermark_ns, self.from_ns > 0));
+            self.rings.push(Tracked::new(ring, self.watermark_ns, were_used));
         }
         // The newest comes first in the list, and last here.
         self.rings[known..].reverse();
@@ -396,13 +398,13 @@ impl Writeout {
                     payload.first().map_or(so_far, |word| word.load(Ordering::Relaxed))
                 };
                 let count = lost.saturating_sub(tracked.told.in_band);
-                tracked.told.in_band = lost;
+                tracked.told.in_band += count;
                 self.write_marks(at_ns);
                 self.dropped(at_ns, pid, count);
             }
             Kind::GapEnd => {
                 let rest = word(0).saturating_sub(tracked.told.in_band);
-                tracked.told.in_band = word(0);
+                tracked.told.in_band += rest;
                 self.write_marks(at_ns);
                 if rest > 0 {
                     self.dropped(at_ns, pid, rest);
@@ -410,7 +412,8 @@ impl Writeout {
                 self.dropped(at_ns, pid, 0);
             }
             Kind::Owner => {
-                let before = Losses::from_words([word(1), word(2), word(3), word(4)]);
+                // An owner from before this recording may have lost events before it, too.
+                let before = Losses::from_words([word(1), word(2), word(3), word(4)]).max(tracked.at_start);
                 let ended = tracked.report(before);
                 tracked.before = before;
                 tracked.owner = ThreadReport { thread_id: word(0) as u32, ..ThreadReport::default() };
@@ -430,9 +433,11 @@ impl Writeout {
 
     /// Writes a `dropped` record, if there is a file to write to; losses that are not told are told when there is one.
     fn dropped(&mut self, at_ns: u64, pid: u32, count: u64) {
-        if at_ns < self.from_ns {
+        if at_ns < self.from_ns && count == 0 {
             return;
         }
+        // Of a gap that began before this recording, what lies in it.
+        let at_ns = at_ns.max(self.from_ns);
         if self.is_off || self.output.failed().is_some() {
             if count > 0 {
                 self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += count;
@@ -452,24 +457,24 @@ impl Writeout {
     }
 
     fn write_out(&mut self) {
-        let Written { records, bytes, lost, until_ns } = self.output.write_out();
+        let Written { records, bytes, lost, untold, since_ns } = self.output.write_out();
         self.counts.records += records;
         self.counts.bytes += bytes;
-        if lost > 0 {
+        if lost + untold > 0 {
             self.counts.lost.write_failed += lost;
-            let since_ns = until_ns.unwrap_or(self.written_ns);
-            self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost;
+            self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost + untold;
         }
-        self.written_ns = self.last_ns;
     }
 
-    /// Anchors are needed as far back as there is something to convert.
+    /// Anchors are needed as far back as there is something to convert, or will be: what converts a time must be what converted the
+    /// watermark that it held back.
     fn forget_anchors(&mut self, now_ticks: u64) {
         let waiting = self.rings.iter().filter(|tracked| tracked.taken < tracked.tail);
         let oldest = waiting
             .map(|tracked| tracked.ring.record(tracked.taken).0.stamp)
             .filter(|stamp| !stamp.is_monotonic)
             .map(|stamp| stamp.ticks)
+            .chain(self.rings.iter().filter_map(|tracked| tracked.held_ticks))
             .min();
         self.converter.forget_before(oldest.unwrap_or(now_ticks).min(now_ticks));
     }
@@ -525,7 +530,7 @@ impl Writeout {
             }
         };
         // Nobody is waited for any more.
-        self.find_rings();
+        self.find_rings(false);
         for tracked in &mut self.rings {
             tracked.tail = tracked.ring.tail();
         }
@@ -581,9 +586,9 @@ impl Writeout {
 }
 
 impl Tracked {
-    /// Begins with what the ring holds. If an earlier recording had it, what was lost then is not lost in this one.
-    fn new(ring: &'static Ring, safe_ns: u64, is_restart: bool) -> Self {
-        let before = if is_restart { ring.losses() } else { Losses::default() };
+    /// Begins with what the ring holds. If it was used in an earlier recording, what was lost then is not lost in this one.
+    fn new(ring: &'static Ring, safe_ns: u64, was_used: bool) -> Self {
+        let before = if was_used { ring.losses() } else { Losses::default() };
         let taken = ring.head();
         // Otherwise the ring says itself whose it is.
         let thread_id = if taken > 0 { ring.owner_id() } else { 0 };
@@ -593,6 +598,7 @@ impl Tracked {
             tail: taken,
             safe_ns,
             stuck: None,
+            held_ticks: None,
             told: Told { in_band: before.in_band(), nested: before.nested },
             owner: ThreadReport { thread_id, ..ThreadReport::default() },
             before,
@@ -614,6 +620,7 @@ impl Tracked {
         }
         // Only now, behind the last look at the gate.
         self.tail = self.ring.tail();
+        self.held_ticks = None;
         if is_under_way {
             let since_ns = match self.stuck {
                 Some((number, since_ns)) if number == gate => since_ns,
@@ -623,6 +630,7 @@ impl Tracked {
             if now_ns.saturating_sub(since_ns) < STUCK_NS {
                 // What is being recorded has a stamp not before the ring's last.
                 let last = self.ring.last_stamp();
+                self.held_ticks = Some(last);
                 if converter.reaches_back_to(last) {
                     self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
                 }

@@ -376,7 +376,7 @@ fn a_full_disk_cuts_the_file_behind_a_whole_record_and_the_next_file_says_what_i
     bench.cycle(70);
     assert_eq!(
         lines(&file.lock().unwrap()),
-        [Dropped(1_011, 0, 3), Dropped(1_050, 0, 0), Mapping(0, "first".into()), Happened(1_060, 7, 5),]
+        [Dropped(1_012, 0, 3), Dropped(1_050, 0, 0), Mapping(0, "first".into()), Happened(1_060, 7, 5),]
     );
     assert_eq!(bench.writer.report().write_error, None);
 }
