@@ -86,8 +86,24 @@ pub struct DroppedRecord {
     /// The process id of the recorder; 0 in versions 0 and 2, which do not have it.
     pub pid: u32,
     /// How many records were lost since the last `dropped` record, as it stands in the file. In version 0 only the sum of
-    /// a file's counts modulo 2^32 means something: see [`Loss`](crate::Loss).
+    /// a file's counts modulo 2^32 means something: see [`Loss`](crate::Loss). [`UNKNOWN`](Self::UNKNOWN) stands for a number
+    /// that nobody knows.
     pub count: u64,
+}
+
+impl DroppedRecord {
+    /// The count of a gap of unknown size, 2^64-1: so `simpletrace-rs repair` marks a damaged stretch, with a count of 0 where
+    /// it ends. It is no number and must not be added to others.
+    pub const UNKNOWN: u64 = u64::MAX;
+
+    /// Returns how many records are missing, `None` if that is unknown. Not for version 0, whose counts mean nothing one by one.
+    #[must_use]
+    pub const fn known_count(&self) -> Option<u64> {
+        match self.count {
+            Self::UNKNOWN => None,
+            count => Some(count),
+        }
+    }
 }
 
 /// The argument bytes of an event record.

@@ -119,6 +119,7 @@ impl Tally {
         let (timestamp_ns, pid) = match item {
             Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
             Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
+            _ => return,
         };
         // Version 0 gives gaps no time, but zero.
         if timestamp_ns > 0 || matches!(item, Item::Event(_)) {
@@ -144,12 +145,13 @@ impl Tally {
                 kind.first_ns = kind.first_ns.min(timestamp_ns);
                 kind.last_ns = kind.last_ns.max(timestamp_ns);
             }
-            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.count),
+            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.known_count()),
+            _ => {}
         }
     }
 
     #[cold]
-    fn gap(&mut self, noticed_ns: u64, count: u64) {
+    fn gap(&mut self, noticed_ns: u64, count: Option<u64>) {
         /// Gaps listed one by one; the sums are of all.
         const MAX_GAPS: usize = 1000;
 
@@ -210,6 +212,7 @@ impl Tally {
             records_of_other_pids: self.pids.beyond,
             dropped: findings.dropped,
             gap_count: findings.gaps,
+            unknown_gaps: findings.unknown_gaps,
             gaps: self.gaps,
             disorder: self.disorder,
             events,
@@ -241,6 +244,7 @@ struct Report {
     records_of_other_pids: u64,
     dropped: u64,
     gap_count: u64,
+    unknown_gaps: u64,
     gaps: Vec<Gap>,
     disorder: Disorder,
     events: Vec<EventReport>,
@@ -273,7 +277,7 @@ struct PidReport {
 #[derive(Debug, Serialize)]
 struct Gap {
     noticed_ns: u64,
-    count: u64,
+    count: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -320,6 +324,10 @@ impl Report {
             "gaps",
             match self.gap_count {
                 0 => "none, nothing was dropped".to_owned(),
+                gaps if self.unknown_gaps > 0 => format!(
+                    "{gaps}, {} events dropped and an unknown number in {} of them",
+                    self.dropped, self.unknown_gaps
+                ),
                 gaps => format!("{gaps}, {} events dropped", self.dropped),
             },
         );
