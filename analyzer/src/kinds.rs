@@ -38,7 +38,8 @@ impl Kind {
         self.layout.as_ref().is_none_or(Layout::has_text)
     }
 
-    #[inline]
+    // Always: asked for every record.
+    #[inline(always)]
     pub(crate) fn fit(&self, payload: Payload<'_>) -> Fit {
         self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
     }

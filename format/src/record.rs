@@ -310,7 +310,8 @@ impl Found {
     }
 
     /// Looks there for nearly all records, and all that matter for speed: an event of version 4 that is whole and in order.
-    #[inline]
+    // Always: in more than one loop the compiler would call it for every record.
+    #[inline(always)]
     pub(crate) fn event_at_front_of(bytes: &[u8], file: File) -> Option<Self> {
         let order = file.header.byte_order;
         let fields = bytes.first_chunk::<PAYLOAD_AT>()?;

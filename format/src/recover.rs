@@ -414,7 +414,8 @@ impl<R: Read> RecoveringReader<R> {
         self.clocks[self.records as usize & 1] = clock;
     }
 
-    #[inline]
+    // Always, as `next_item`: several commands have a loop of their own around it.
+    #[inline(always)]
     fn hand_out(&mut self, found: Found) -> Record<'_> {
         self.buffer.advance(self.handed_out);
         self.handed_out = found.size();
