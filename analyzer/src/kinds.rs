@@ -41,7 +41,10 @@ impl Kind {
     // Always: asked for every record.
     #[inline(always)]
     pub(crate) fn fit(&self, payload: Payload<'_>) -> Fit {
-        self.layout.as_ref().map_or(Fit::Undeclared, |layout| layout.fit(payload))
+        match &self.layout {
+            Some(layout) => layout.fit(payload),
+            None => Fit::Undeclared,
+        }
     }
 }
 

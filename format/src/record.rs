@@ -339,7 +339,8 @@ impl Found {
     }
 
     /// Borrows the record from the same bytes, which stand at `offset` in the file.
-    #[inline]
+    // Always, as above.
+    #[inline(always)]
     pub(crate) fn record(self, bytes: &[u8], offset: u64, header: Header) -> Record<'_> {
         match self {
             Self::Event { id, timestamp_ns, pid, .. } => {

@@ -114,7 +114,8 @@ impl Pids {
 }
 
 impl Tally {
-    #[inline]
+    // Always: for every record.
+    #[inline(always)]
     fn count(&mut self, item: &Item<'_>) {
         let (timestamp_ns, pid) = match item {
             Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
