@@ -45,6 +45,7 @@ struct Part {
     file: String,
     header: Header,
     is_named: bool,
+    is_declared: bool,
     /// Whether payloads are taken over as they are.
     copies: bool,
     /// What its `dropped` records of version 0 add up to.
@@ -121,6 +122,7 @@ impl Rewriter {
                 file: String::new(),
                 header,
                 is_named: true,
+                is_declared: true,
                 copies: true,
                 loss: Loss::new(header.version),
                 has_loss: false,
@@ -179,6 +181,7 @@ impl Rewriter {
             file: start.file.to_owned(),
             header,
             is_named: start.is_named,
+            is_declared: start.is_declared,
             copies: header.byte_order == order && header.version != Version::V0,
             loss: Loss::new(header.version),
             has_loss: false,
@@ -248,7 +251,7 @@ impl Rewriter {
                 Some(id) => return Ok(Some(id)),
                 None => self.left_out.mappings += 1,
             }
-        } else if !self.part.is_named && (event.kind.mapped || !event.has_declarations) {
+        } else if !self.part.is_named && (event.kind.mapped || !self.part.is_declared) {
             self.left_out.count_unnamed(&self.part, event.record.offset);
             return Ok(None);
         }

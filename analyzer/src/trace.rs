@@ -32,8 +32,6 @@ pub(crate) struct Event<'a> {
     pub(crate) fit: Fit,
     /// The time of the trace's first record.
     pub(crate) start_ns: u64,
-    /// Whether there are any declarations.
-    pub(crate) has_declarations: bool,
 }
 
 /// A place where events are missing.
@@ -64,6 +62,8 @@ pub(crate) struct PartStart<'a> {
     pub(crate) header: Header,
     /// Whether mapping records name the events; otherwise ids are places among the declarations.
     pub(crate) is_named: bool,
+    /// Whether there are any declarations.
+    pub(crate) is_declared: bool,
     /// Where the record before ends, if it is torn and has taken in this header.
     pub(crate) torn_end: Option<u64>,
 }
@@ -122,8 +122,8 @@ struct Part<'d> {
 }
 
 impl<'d> Part<'d> {
-    fn start<'a>(&self, file: &'a str, torn_end: Option<u64>) -> PartStart<'a> {
-        PartStart { file, header: self.header, is_named: self.places.is_none(), torn_end }
+    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> PartStart<'a> {
+        PartStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
     }
 
     fn new(
@@ -306,12 +306,12 @@ impl Trace {
         if self.kinds.have_declarations {
             records = records.with_fits(judge(Arc::clone(&declared), part.header, part.numbering));
         }
-        tell(visit, Item::Part(part.start(&file, None)))?;
         let admits_gaps = self.selection.admits_dropped();
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
         let mut stretch: Option<Stretch> = None;
         let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
+        tell(visit, Item::Part(part.start(&file, have_declarations, None)))?;
         while *left > 0 {
             match records.next_item() {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {
@@ -350,13 +350,7 @@ impl Trace {
                     }
                     *left -= 1;
                     self.events_selected += 1;
-                    visit(Item::Event(Event {
-                        record,
-                        kind,
-                        fit,
-                        start_ns: clock.start_ns(),
-                        has_declarations: have_declarations,
-                    }))?;
+                    visit(Item::Event(Event { record, kind, fit, start_ns: clock.start_ns() }))?;
                 }
                 Ok(Some(Recovered::Record(Record::Dropped(record)))) => {
                     // In version 0 they have no time of their own, and are as early or late as what stands before them.
@@ -419,7 +413,7 @@ impl Trace {
                     let next = Part::new(header, at, false, self.formats, &declared, None);
                     let before = std::mem::replace(&mut part, next);
                     self.end_part(before, &name, at);
-                    tell(visit, Item::Part(part.start(&file, torn_end)))?;
+                    tell(visit, Item::Part(part.start(&file, have_declarations, torn_end)))?;
                 }
                 Ok(None) => {
                     if let Some(stretch) = stretch.take() {

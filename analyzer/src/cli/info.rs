@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simpletrace_format::ByteOrder;
+use simpletrace_format::{ByteOrder, DroppedRecord};
 use std::collections::BTreeMap;
 
 use super::args::{InfoArgs, ReportFormat};
@@ -11,7 +11,7 @@ use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
-use crate::trace::{Item, Trace};
+use crate::trace::{Event, Item, Trace};
 
 /// Events listed by default: with the rest, a note and the prompt they fit on a terminal of 24 lines.
 const SHOWN_EVENTS: usize = 12;
@@ -114,48 +114,56 @@ impl Pids {
 }
 
 impl Tally {
-    // Always: for every record.
-    #[inline(always)]
+    #[inline]
     fn count(&mut self, item: &Item<'_>) {
-        let (timestamp_ns, pid) = match item {
-            Item::Event(event) => (event.record.timestamp_ns, event.record.pid),
-            Item::Gap(gap) => (gap.record.timestamp_ns, gap.record.pid),
-            _ => return,
-        };
-        // Version 0 gives gaps no time, but zero.
-        if timestamp_ns > 0 || matches!(item, Item::Event(_)) {
-            let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
-            self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
-        }
-        self.pids.count(pid);
         match item {
-            Item::Event(event) => {
-                // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
-                if timestamp_ns < self.last_ns {
-                    self.disorder.records += 1;
-                    let step_ns = self.last_ns - timestamp_ns;
-                    self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
-                }
-                self.last_ns = timestamp_ns;
-                let index = event.kind.index;
-                if self.kinds.len() <= index {
-                    self.kinds.resize(index + 1, KindTally::default());
-                }
-                let kind = &mut self.kinds[index];
-                kind.records += 1;
-                kind.first_ns = kind.first_ns.min(timestamp_ns);
-                kind.last_ns = kind.last_ns.max(timestamp_ns);
-            }
-            Item::Gap(gap) => self.gap(gap.record.timestamp_ns, gap.record.known_count()),
+            Item::Event(event) => self.event(event),
+            Item::Gap(gap) => self.gap(&gap.record),
             _ => {}
         }
     }
 
+    #[inline]
+    fn moment(&mut self, timestamp_ns: u64, pid: u32) {
+        let (start_ns, end_ns) = self.span.unwrap_or((timestamp_ns, timestamp_ns));
+        self.span = Some((start_ns.min(timestamp_ns), end_ns.max(timestamp_ns)));
+        self.pids.count(pid);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        let timestamp_ns = event.record.timestamp_ns;
+        self.moment(timestamp_ns, event.record.pid);
+        // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
+        if timestamp_ns < self.last_ns {
+            self.disorder.records += 1;
+            let step_ns = self.last_ns - timestamp_ns;
+            self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
+        }
+        self.last_ns = timestamp_ns;
+        let index = event.kind.index;
+        if self.kinds.len() <= index {
+            self.kinds.resize(index + 1, KindTally::default());
+        }
+        let kind = &mut self.kinds[index];
+        kind.records += 1;
+        kind.first_ns = kind.first_ns.min(timestamp_ns);
+        kind.last_ns = kind.last_ns.max(timestamp_ns);
+    }
+
     #[cold]
-    fn gap(&mut self, noticed_ns: u64, count: Option<u64>) {
+    #[inline(never)]
+    fn gap(&mut self, record: &DroppedRecord) {
         /// Gaps listed one by one; the sums are of all.
         const MAX_GAPS: usize = 1000;
 
+        let (noticed_ns, count) = (record.timestamp_ns, record.known_count());
+        // Version 0 gives gaps no time, but zero.
+        if noticed_ns > 0 {
+            self.moment(noticed_ns, record.pid);
+        } else {
+            self.pids.count(record.pid);
+        }
         if self.gaps.len() < MAX_GAPS {
             self.gaps.push(Gap { noticed_ns, count });
         } else {
