@@ -18,7 +18,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    #[inline]
+    // Always: asked for every record.
+    #[inline(always)]
     pub(crate) fn admits_pid(&self, pid: u32) -> bool {
         self.pids.is_empty() || self.pids.contains(&pid)
     }
@@ -27,12 +28,19 @@ impl Selection {
     pub(crate) fn admits_dropped(&self) -> bool {
         self.globs.selects(DROPPED)
     }
+
+    /// Whether gaps were taken out by name or pattern, and not only not asked for.
+    pub(crate) fn takes_out_dropped(&self) -> bool {
+        self.globs.takes_out(DROPPED)
+    }
 }
 
 /// The window of a [`Selection`] on the clock of a trace, which starts to run with its first record.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     range: TimeRange,
+    /// Whether the time of the next record is waited for, be it the first one or that behind damage.
+    pub(crate) waits: bool,
     /// The time of the first record; `None` before it.
     start_ns: Option<u64>,
     /// The window in nanoseconds of the trace's clock, end excluded.
@@ -41,18 +49,36 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new(range: TimeRange) -> Self {
-        Self { range, start_ns: None, window: (0, None) }
+        Self { range, waits: true, start_ns: None, window: (0, None) }
     }
 
-    /// Whether a record at this time is wanted.
-    #[inline]
-    pub(crate) fn admits(&mut self, timestamp_ns: u64) -> bool {
+    /// Takes in the time that is waited for.
+    #[cold]
+    pub(crate) fn go_on(&mut self, timestamp_ns: u64) {
+        self.waits = false;
         if self.start_ns.is_none() {
             self.start_ns = Some(timestamp_ns);
             self.window = self.range.resolve(timestamp_ns);
         }
+    }
+
+    /// Returns the part of a stretch of time that is wanted, `None` if nothing is. One without an end lasts for no time.
+    pub(crate) fn part_of(&self, from_ns: u64, to_ns: Option<u64>) -> Option<(u64, Option<u64>)> {
+        let (start_ns, end_ns) = self.window;
+        let is_before_end = |ns: u64| end_ns.is_none_or(|end_ns| ns < end_ns);
+        let is_wanted = is_before_end(from_ns) && to_ns.unwrap_or(from_ns) >= start_ns;
+        is_wanted.then(|| (from_ns.max(start_ns), to_ns.filter(|&ns| is_before_end(ns))))
+    }
+
+    /// Whether a record at this time is wanted, if no other is waited for.
+    #[inline]
+    pub(crate) const fn admits(&self, timestamp_ns: u64) -> bool {
         let (from_ns, end_ns) = self.window;
-        timestamp_ns >= from_ns && end_ns.is_none_or(|end_ns| timestamp_ns < end_ns)
+        timestamp_ns >= from_ns
+            && match end_ns {
+                Some(end_ns) => timestamp_ns < end_ns,
+                None => true,
+            }
     }
 
     /// Returns the time of the first record, 0 before it.
@@ -95,6 +121,10 @@ impl Globs {
         let all_at_first = self.globs.first().is_none_or(|glob| !glob.adds);
         let decides = self.globs.iter().rev().find(|glob| matches(&glob.pattern, name));
         decides.map_or(all_at_first, |glob| glob.adds)
+    }
+
+    fn takes_out(&self, name: &str) -> bool {
+        self.globs.iter().rev().find(|glob| matches(&glob.pattern, name)).is_some_and(|glob| !glob.adds)
     }
 
     /// Returns the plain names among the patterns, which someone meant to exist.

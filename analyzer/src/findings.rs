@@ -4,7 +4,7 @@
 
 use std::error::Error as _;
 
-use simpletrace_format::{Damage, Error, ErrorKind, EventRecord, MappingRecord, Namespace};
+use simpletrace_format::{Damage, DroppedRecord, Error, ErrorKind, EventRecord, MappingRecord, Namespace};
 
 use crate::fit::{Misfit, Misfits};
 use crate::kinds::{Kind, Kinds};
@@ -39,8 +39,12 @@ pub(crate) struct Findings {
     pub(crate) torn: Vec<String>,
     /// `dropped` records, and below those of unknown events: within the time and of the processes asked for.
     pub(crate) gaps: u64,
-    /// The sum of their counts.
+    /// How many of them count nothing, as they only say where recording went on.
+    pub(crate) gap_ends: u64,
+    /// The sum of their counts, where these are known.
     pub(crate) dropped: u64,
+    /// How many of them stand for an unknown number of events.
+    pub(crate) unknown_gaps: u64,
     /// Records whose id no mapping record had named.
     pub(crate) unmapped: u64,
     first_unmapped: String,
@@ -54,6 +58,12 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    #[cold]
+    pub(crate) fn count_gap(&mut self, record: &DroppedRecord) {
+        self.gaps += 1;
+        self.gap_ends += u64::from(record.count == 0);
+    }
+
     #[cold]
     pub(crate) fn count_unmapped(&mut self, record: &EventRecord<'_>, file: &str) {
         if self.unmapped == 0 {
@@ -105,14 +115,19 @@ impl Findings {
         self.second_headers += 1;
     }
 
-    /// Takes in the error that ended a file.
+    /// Takes in the error that ended a file; tells whether the file is merely cut, as a torn one is.
     #[cold]
-    pub(crate) fn add_error(&mut self, name: &str, error: &Error) {
+    pub(crate) fn add_error(&mut self, name: &str, error: &Error) -> bool {
         match error.kind() {
-            ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self
-                .torn
-                .push(format!("{name}: the compressed data ends early, at offset {} of what it holds", error.offset())),
-            _ => self.add_unreadable(name, error),
+            ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
+                let offset = error.offset();
+                self.torn.push(format!("{name}: the compressed data ends early, at offset {offset} of what it holds"));
+                true
+            }
+            _ => {
+                self.add_unreadable(name, error);
+                false
+            }
         }
     }
 
@@ -166,8 +181,11 @@ impl Findings {
             say::note(&format!(
                 "{} dropped by the recorder, in {}",
                 if self.dropped == 1 { "1 event was".to_owned() } else { format!("{} events were", self.dropped) },
-                count(self.gaps, "gap")
+                count(self.gaps.saturating_sub(self.gap_ends + self.unknown_gaps), "gap")
             ));
+        }
+        if self.unknown_gaps > 0 {
+            say::note(&format!("an unknown number of events is missing in {}", count(self.unknown_gaps, "gap")));
         }
         if self.unmapped > 0 {
             say::warning(&format!(

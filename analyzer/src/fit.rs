@@ -48,7 +48,8 @@ impl Layout {
         self.has_text
     }
 
-    #[inline]
+    // Always: asked for every record.
+    #[inline(always)]
     pub(crate) fn fit(&self, payload: Payload<'_>) -> Fit {
         let mut args = payload.args();
         for &words in &self.words_before_strings {

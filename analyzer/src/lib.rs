@@ -16,6 +16,7 @@ mod kinds;
 mod output;
 mod progress;
 mod render;
+mod rewrite;
 mod say;
 mod time;
 mod trace;

@@ -4,14 +4,15 @@
 //! and said once at the end, so that every command reports the same faults in the same words.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Header, Loss, Mapped, Names, Record, Recovered, RecoveringReader,
-    Version,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Header, Loss, Mapped, MappingRecord, Names, Record, Recovered,
+    RecoveringReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
@@ -46,6 +47,46 @@ pub(crate) struct Gap {
 pub(crate) enum Item<'a> {
     Event(Event<'a>),
     Gap(Gap),
+    /// What follows stands behind this header.
+    Part(PartStart<'a>),
+    /// A name for an id: of any event, selected or not.
+    Mapping(MappingRecord<'a>),
+    /// What was damaged here and is not handed out.
+    Missing(Missing),
+}
+
+/// A header, and what precedes what stands behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct PartStart<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) header: Header,
+    /// Whether mapping records name the events; otherwise ids are places among the declarations.
+    pub(crate) is_named: bool,
+    /// Whether there are any declarations.
+    pub(crate) is_declared: bool,
+    /// Where the record before ends, if it is torn and has taken in this header.
+    pub(crate) torn_end: Option<u64>,
+}
+
+/// A time with the process of its record.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) timestamp_ns: u64,
+    pub(crate) pid: u32,
+}
+
+/// A stretch of time of whose events an unknown number is missing.
+#[derive(Clone, Copy)]
+pub(crate) struct Missing {
+    /// The last record before it, or else the first behind it; `None` if no record has a time.
+    pub(crate) from: Option<Moment>,
+    /// The first record behind it; `None` if there is none, or none that was asked for.
+    pub(crate) to: Option<Moment>,
+}
+
+/// A damaged stretch whose end has no time yet.
+struct Stretch {
+    from: Option<Moment>,
 }
 
 /// What one file's header says, and how much of it was read.
@@ -81,6 +122,10 @@ struct Part<'d> {
 }
 
 impl<'d> Part<'d> {
+    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> PartStart<'a> {
+        PartStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
+    }
+
     fn new(
         header: Header,
         at: u64,
@@ -109,6 +154,62 @@ impl<'d> Part<'d> {
     }
 }
 
+/// A record that is too long, by what stands inside it.
+struct Overlap {
+    resumed_at: u64,
+    end: u64,
+}
+
+impl Moment {
+    fn of(record: &EventRecord<'_>) -> Self {
+        Self { timestamp_ns: record.timestamp_ns, pid: record.pid }
+    }
+
+    fn last_of<R: Read>(records: &RecoveringReader<R>) -> Option<Self> {
+        records.last_timestamp_ns_and_pid().map(|(timestamp_ns, pid)| Self { timestamp_ns, pid })
+    }
+}
+
+/// Hands out what is rare, apart from the loop that hands out events.
+#[cold]
+#[inline(never)]
+fn tell(visit: &mut impl FnMut(Item<'_>) -> Result<()>, item: Item<'_>) -> Result<()> {
+    visit(item)
+}
+
+/// Takes in the first record of all, or the first behind a damaged stretch, which can be handed out then.
+#[cold]
+#[inline(never)]
+fn go_on(
+    clock: &mut Clock,
+    stretch: &mut Option<Stretch>,
+    to: Moment,
+    visit: &mut impl FnMut(Item<'_>) -> Result<()>,
+) -> Result<()> {
+    clock.go_on(to.timestamp_ns);
+    match stretch.take() {
+        Some(stretch) => tell_missing(clock, stretch.from, Some(to), visit),
+        None => Ok(()),
+    }
+}
+
+/// Hands out a damaged stretch, as far as it is within the time that was asked for.
+fn tell_missing(
+    clock: &Clock,
+    from: Option<Moment>,
+    to: Option<Moment>,
+    visit: &mut impl FnMut(Item<'_>) -> Result<()>,
+) -> Result<()> {
+    let Some(from) = from.or(to) else { return tell(visit, Item::Missing(Missing { from: None, to: None })) };
+    match clock.part_of(from.timestamp_ns, to.map(|to| to.timestamp_ns)) {
+        Some((from_ns, to_ns)) => {
+            let from = Some(Moment { timestamp_ns: from_ns, pid: from.pid });
+            tell(visit, Item::Missing(Missing { from, to: to.filter(|_| to_ns.is_some()) }))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads the events of one or more trace files.
 pub(crate) struct Trace {
     inputs: std::vec::IntoIter<Input>,
@@ -124,6 +225,8 @@ pub(crate) struct Trace {
     pub(crate) before_wait: Option<BeforeWait>,
     /// What the files do not say of themselves.
     pub(crate) formats: Formats,
+    /// Whether gaps are handed out although only events were asked for, without a say in the limit.
+    pub(crate) keeps_gaps: bool,
 }
 
 impl Trace {
@@ -141,6 +244,7 @@ impl Trace {
             mapped_names,
             before_wait: None,
             formats: Formats::default(),
+            keeps_gaps: false,
         }
     }
 
@@ -203,11 +307,18 @@ impl Trace {
             records = records.with_fits(judge(Arc::clone(&declared), part.header, part.numbering));
         }
         let admits_gaps = self.selection.admits_dropped();
+        let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
+        let mut stretch: Option<Stretch> = None;
+        let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
+        tell(visit, Item::Part(part.start(&file, have_declarations, None)))?;
         while *left > 0 {
             match records.next_item() {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {
                     self.events_read += 1;
+                    if clock.waits {
+                        go_on(clock, &mut stretch, Moment::of(&record), visit)?;
+                    }
                     let in_window = clock.admits(record.timestamp_ns);
                     let index = match part.names.slot(record.id) {
                         Some(slot) => {
@@ -243,15 +354,20 @@ impl Trace {
                 }
                 Ok(Some(Recovered::Record(Record::Dropped(record)))) => {
                     // In version 0 they have no time of their own, and are as early or late as what stands before them.
-                    let in_window = part.header.version == Version::V0 || clock.admits(record.timestamp_ns);
+                    let has_time = part.header.version != Version::V0;
+                    if has_time && clock.waits {
+                        let moment = Moment { timestamp_ns: record.timestamp_ns, pid: record.pid };
+                        go_on(clock, &mut stretch, moment, visit)?;
+                    }
+                    let in_window = !has_time || clock.admits(record.timestamp_ns);
                     if !(in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
-                    self.findings.gaps += 1;
+                    self.findings.count_gap(&record);
                     part.loss.add(&record);
-                    if admits_gaps {
-                        *left -= 1;
-                        visit(Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
+                    if admits_gaps || keeps_gaps {
+                        *left -= u64::from(admits_gaps);
+                        tell(visit, Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
                     }
                 }
                 Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
@@ -267,23 +383,49 @@ impl Trace {
                             part.slots.push(NOT_MET);
                         }
                         Mapped::Again(_) => {}
-                        Mapped::Full => self.findings.names_full += 1,
+                        Mapped::Full => {
+                            self.findings.names_full += 1;
+                            continue;
+                        }
                     }
+                    tell(visit, Item::Mapping(record))?;
                 }
                 Ok(Some(Recovered::Damage(damage))) => {
+                    if damage.skipped_bytes > 0 || damage.is_torn_tail() {
+                        stretch.get_or_insert(Stretch { from: Moment::last_of(&records) });
+                        clock.waits = true;
+                    }
+                    overlap = damage
+                        .resumed_at
+                        .filter(|&at| at < damage.offset)
+                        .map(|resumed_at| Overlap { resumed_at, end: damage.offset });
                     part.skipped_bytes += damage.skipped_bytes;
                     self.findings.add_damage(&file, &damage);
                 }
                 Ok(Some(Recovered::NewFile(header))) => {
                     let at = records.offset() - header.version.header_bytes() as u64;
+                    let torn_end = overlap.take().filter(|overlap| overlap.resumed_at == at).map(|overlap| overlap.end);
+                    if torn_end.is_some() {
+                        stretch.get_or_insert(Stretch { from: Moment::last_of(&records) });
+                        clock.waits = true;
+                    }
                     self.findings.add_second_header(&file, at);
                     let next = Part::new(header, at, false, self.formats, &declared, None);
                     let before = std::mem::replace(&mut part, next);
                     self.end_part(before, &name, at);
+                    tell(visit, Item::Part(part.start(&file, have_declarations, torn_end)))?;
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    if let Some(stretch) = stretch.take() {
+                        tell_missing(clock, stretch.from, None, visit)?;
+                    }
+                    break;
+                }
                 Err(error) => {
-                    self.findings.add_error(&name, &error);
+                    if self.findings.add_error(&name, &error) {
+                        let stretch = stretch.take().unwrap_or(Stretch { from: Moment::last_of(&records) });
+                        tell_missing(clock, stretch.from, None, visit)?;
+                    }
                     break;
                 }
             }
@@ -295,6 +437,7 @@ impl Trace {
 
     fn end_part(&mut self, part: Part<'_>, file: &str, end: u64) {
         self.findings.dropped = self.findings.dropped.saturating_add(part.loss.records());
+        self.findings.unknown_gaps += part.loss.unknown_gaps();
         let name = if part.at == 0 { file.to_owned() } else { format!("{file} from offset {}", part.at) };
         self.files.push(FileFacts {
             name,

@@ -55,7 +55,7 @@ fn the_json_report_has_the_same_facts() {
                 "pids": [{"pid": 10, "records": 3}, {"pid": 11, "records": 2}],
                 "records_of_other_pids": 0,
                 "dropped": 3,
-                "gap_count": 1,
+                "gap_count": 1, "unknown_gaps": 0,
                 "gaps": [{"noticed_ns": 1_000_002_000, "count": 3}],
                 "disorder": {"records": 0, "largest_step_back_ns": 0},
                 "events": [event("disk_done", 1_000_001_900), event("disk_open", 1_000_000_000),

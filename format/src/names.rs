@@ -79,7 +79,8 @@ impl Names {
     }
 
     /// Returns the slot of an id, `None` if nothing has named it yet.
-    #[inline]
+    // Always, as in the loops around the readers.
+    #[inline(always)]
     #[must_use]
     pub fn slot(&self, id: EventId) -> Option<u32> {
         let slot = match id.0 {

@@ -86,8 +86,24 @@ pub struct DroppedRecord {
     /// The process id of the recorder; 0 in versions 0 and 2, which do not have it.
     pub pid: u32,
     /// How many records were lost since the last `dropped` record, as it stands in the file. In version 0 only the sum of
-    /// a file's counts modulo 2^32 means something: see [`Loss`](crate::Loss).
+    /// a file's counts modulo 2^32 means something: see [`Loss`](crate::Loss). [`UNKNOWN`](Self::UNKNOWN) stands for a number
+    /// that nobody knows.
     pub count: u64,
+}
+
+impl DroppedRecord {
+    /// The count of a gap of unknown size, 2^64-1: so `simpletrace-rs repair` marks a damaged stretch, with a count of 0 where
+    /// it ends. It is no number and must not be added to others.
+    pub const UNKNOWN: u64 = u64::MAX;
+
+    /// Returns how many records are missing, `None` if that is unknown. Not for version 0, whose counts mean nothing one by one.
+    #[must_use]
+    pub const fn known_count(&self) -> Option<u64> {
+        match self.count {
+            Self::UNKNOWN => None,
+            count => Some(count),
+        }
+    }
 }
 
 /// The argument bytes of an event record.
@@ -294,7 +310,8 @@ impl Found {
     }
 
     /// Looks there for nearly all records, and all that matter for speed: an event of version 4 that is whole and in order.
-    #[inline]
+    // Always: in more than one loop the compiler would call it for every record.
+    #[inline(always)]
     pub(crate) fn event_at_front_of(bytes: &[u8], file: File) -> Option<Self> {
         let order = file.header.byte_order;
         let fields = bytes.first_chunk::<PAYLOAD_AT>()?;
@@ -322,7 +339,8 @@ impl Found {
     }
 
     /// Borrows the record from the same bytes, which stand at `offset` in the file.
-    #[inline]
+    // Always, as above.
+    #[inline(always)]
     pub(crate) fn record(self, bytes: &[u8], offset: u64, header: Header) -> Record<'_> {
         match self {
             Self::Event { id, timestamp_ns, pid, .. } => {

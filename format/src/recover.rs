@@ -182,6 +182,9 @@ pub struct RecoveringReader<R> {
     /// Time and process of two of the last events, as the very last one may be damaged itself: of the last one that is an even
     /// number of records back, and of the last one that is an odd number back.
     clocks: [Clock; 2],
+    /// The number of records up to the last one that noted no time, or up to the last header; and the last time noted before.
+    untimed_records: u64,
+    clock_before_untimed: Clock,
     records: u64,
     names: Names,
     fits: Option<Fits>,
@@ -291,6 +294,8 @@ impl<R: Read> RecoveringReader<R> {
             file_at: 0,
             only_headers: false,
             clocks: [Clock::NONE; 2],
+            untimed_records: 0,
+            clock_before_untimed: Clock::NONE,
             records: 0,
             names: Names::default(),
             fits: None,
@@ -325,6 +330,28 @@ impl<R: Read> RecoveringReader<R> {
     #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Returns the time and the process of the last event or `dropped` record that was handed out, `None` before the first.
+    #[must_use]
+    pub const fn last_timestamp_ns_and_pid(&self) -> Option<(u64, u32)> {
+        let Clock { timestamp_ns, pid } = self.last_clock();
+        // The time of no clock, nor that of any recorder.
+        if timestamp_ns == Clock::NONE.timestamp_ns { None } else { Some((timestamp_ns, pid)) }
+    }
+
+    const fn last_clock(&self) -> Clock {
+        if self.records == self.untimed_records {
+            self.clock_before_untimed
+        } else {
+            self.clocks[(self.records as usize & 1) ^ 1]
+        }
+    }
+
+    /// Takes notice that the next record, or a header, has no time.
+    const fn note_untimed(&mut self, records: u64) {
+        self.clock_before_untimed = self.last_clock();
+        self.untimed_records = self.records + records;
     }
 
     /// Reads on; `None` at the end of the stream.
@@ -387,7 +414,8 @@ impl<R: Read> RecoveringReader<R> {
         self.clocks[self.records as usize & 1] = clock;
     }
 
-    #[inline]
+    // Always, as `next_item`: several commands have a loop of their own around it.
+    #[inline(always)]
     fn hand_out(&mut self, found: Found) -> Record<'_> {
         self.buffer.advance(self.handed_out);
         self.handed_out = found.size();
@@ -406,7 +434,10 @@ impl<R: Read> RecoveringReader<R> {
                 return self.damage(ErrorKind::IdTooLarge(id)).map(Some);
             }
             Found::Earlier { timestamp_ns, pid, .. } => Clock { timestamp_ns, pid },
-            Found::Dropped { .. } if self.file.header.version == Version::V0 => return Ok(None),
+            Found::Dropped { .. } if self.file.header.version == Version::V0 => {
+                self.note_untimed(1);
+                return Ok(None);
+            }
             Found::Dropped { timestamp_ns, pid, .. } => Clock { timestamp_ns, pid },
             Found::Mapping { .. } => {
                 let Record::Mapping(mapping) = found.record(rest, self.offset(), self.file.header) else {
@@ -422,6 +453,7 @@ impl<R: Read> RecoveringReader<R> {
                     return self.damage(ErrorKind::SecondHeader).map(Some);
                 }
                 let _ = self.names.map(&mapping);
+                self.note_untimed(1);
                 return Ok(None);
             }
         };
@@ -513,6 +545,7 @@ impl<R: Read> RecoveringReader<R> {
         self.handed_out = header_bytes;
         self.file = File::new(header);
         self.only_headers = false;
+        self.note_untimed(0);
         self.clocks = [Clock::NONE; 2];
         self.names = Names::default();
         Ok(Ok(header))

@@ -101,6 +101,28 @@ impl<W: Write> TraceWriter<W> {
         Ok(self.sink.write_all(&self.record)?)
     }
 
+    /// Writes an event record whose arguments are laid out already, in the byte order of the file. A reserved id is taken, too:
+    /// so a record can be copied although nobody knows what it means.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Io`], [`WriteError::RecordLength`]; [`WriteError::SpecialId`] for the ids of file header and `dropped`.
+    pub fn raw_event(&mut self, id: EventId, timestamp_ns: u64, pid: u32, payload: &[u8]) -> Result<(), WriteError> {
+        if id >= EventId::DROPPED {
+            return Err(WriteError::SpecialId(id));
+        }
+        if payload.len() > (MAX_RECORD_BYTES - RECORD_HEADER_BYTES) as usize {
+            return Err(WriteError::RecordLength(payload.len()));
+        }
+        self.start(TYPE_EVENT, id);
+        self.order.put_u64(timestamp_ns, &mut self.record);
+        // Below MAX_RECORD_BYTES, as just checked.
+        self.order.put_u32(RECORD_HEADER_BYTES + payload.len() as u32, &mut self.record);
+        self.order.put_u32(pid, &mut self.record);
+        self.record.extend_from_slice(payload);
+        Ok(self.sink.write_all(&self.record)?)
+    }
+
     /// Writes a `dropped` record: `count` records are missing here.
     ///
     /// # Errors
@@ -115,6 +137,12 @@ impl<W: Write> TraceWriter<W> {
         self.sink.write_all(&self.record)
     }
 
+    /// Returns the byte order of the file.
+    #[must_use]
+    pub const fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
     /// Flushes the sink.
     ///
     /// # Errors
@@ -122,6 +150,11 @@ impl<W: Write> TraceWriter<W> {
     /// Those of the sink.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
+    }
+
+    /// Returns the sink, for its owner to see to. What is written there besides must not break the file.
+    pub const fn get_mut(&mut self) -> &mut W {
+        &mut self.sink
     }
 
     /// Returns the sink, not flushed.

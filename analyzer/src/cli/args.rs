@@ -69,6 +69,27 @@ Example:
   simpletrace-rs check trace-1234 trace-events-all && echo sound"
     )]
     Check(CheckArgs),
+    /// Write what is intact in a damaged or old trace into a sound file
+    #[command(
+        override_usage = "simpletrace-rs repair [OPTIONS] TRACE [EVENTS] -o OUT",
+        after_help = "Exit codes:
+  0  everything that could be read is in OUT
+  1  something that could be read is not
+  2  wrong usage, no valid trace, or a file cannot be read or written
+
+Example:
+  simpletrace-rs repair trace-1234 -o trace-1234.repaired"
+    )]
+    Repair(RepairArgs),
+    /// Write a part of one or more traces into a file of its own
+    #[command(
+        override_usage = "simpletrace-rs slice [OPTIONS] TRACE... [EVENTS] -o OUT",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace")
+    )]
+    Slice(SliceArgs),
     /// Print shell completions or man pages
     #[command(after_help = "Example:
   simpletrace-rs generate completions bash > /etc/bash_completion.d/simpletrace-rs
@@ -218,6 +239,29 @@ pub(crate) struct EventsArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) files: FileArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// Write to this file; `-` is stdout
+    #[arg(short = 'o', long, value_name = "OUT", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SliceArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// Write to this file; `-` is stdout
+    #[arg(short = 'o', long, value_name = "OUT", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// Exit with 1 also when the trace ends inside a record
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

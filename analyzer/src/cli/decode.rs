@@ -57,6 +57,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         match item {
             Item::Event(event) => render.event(&event, &mut output.block),
             Item::Gap(gap) => render.gap(&gap, &mut output.block),
+            _ => {}
         }
         output.write_if_full()
     })?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simpletrace_format::ByteOrder;
+use simpletrace_format::{ByteOrder, DroppedRecord};
 use std::collections::BTreeMap;
 
 use super::args::{InfoArgs, ReportFormat};
@@ -11,7 +11,7 @@ use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
-use crate::trace::{Item, Trace};
+use crate::trace::{Event, Item, Trace};
 
 /// Events listed by default: with the rest, a note and the prompt they fit on a terminal of 24 lines.
 const SHOWN_EVENTS: usize = 12;
@@ -127,31 +127,28 @@ impl Tally {
     #[inline]
     fn count(&mut self, item: &Item<'_>) {
         match item {
-            Item::Event(event) => {
-                let timestamp_ns = event.record.timestamp_ns;
-                self.pids.count(event.record.pid);
-                // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
-                if timestamp_ns < self.last_ns {
-                    self.disorder.records += 1;
-                    let step_ns = self.last_ns - timestamp_ns;
-                    self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
-                }
-                self.last_ns = timestamp_ns;
-                let index = event.kind.index;
-                if self.kinds.len() <= index {
-                    self.kinds.resize(index + 1, KindTally::default());
-                }
-                self.kinds[index].count(timestamp_ns);
-            }
-            Item::Gap(gap) => {
-                self.pids.count(gap.record.pid);
-                // Version 0 gives gaps no time, but zero.
-                if gap.record.timestamp_ns > 0 {
-                    self.all_gaps.count(gap.record.timestamp_ns);
-                }
-                self.gap(gap.record.timestamp_ns, gap.record.count);
-            }
+            Item::Event(event) => self.event(event),
+            Item::Gap(gap) => self.gap(&gap.record),
+            _ => {}
         }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        let timestamp_ns = event.record.timestamp_ns;
+        self.pids.count(event.record.pid);
+        // A `dropped` record bears the time of its writing and stands before older ones: no disorder of the events.
+        if timestamp_ns < self.last_ns {
+            self.disorder.records += 1;
+            let step_ns = self.last_ns - timestamp_ns;
+            self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
+        }
+        self.last_ns = timestamp_ns;
+        let index = event.kind.index;
+        if self.kinds.len() <= index {
+            self.kinds.resize(index + 1, KindTally::default());
+        }
+        self.kinds[index].count(timestamp_ns);
     }
 
     /// Returns the earliest and the latest time of all, if there is any.
@@ -161,10 +158,17 @@ impl Tally {
     }
 
     #[cold]
-    fn gap(&mut self, noticed_ns: u64, count: u64) {
+    #[inline(never)]
+    fn gap(&mut self, record: &DroppedRecord) {
         /// Gaps listed one by one; the sums are of all.
         const MAX_GAPS: usize = 1000;
 
+        let (noticed_ns, count) = (record.timestamp_ns, record.known_count());
+        // Version 0 gives gaps no time, but zero.
+        if noticed_ns > 0 {
+            self.all_gaps.count(noticed_ns);
+        }
+        self.pids.count(record.pid);
         if self.gaps.len() < MAX_GAPS {
             self.gaps.push(Gap { noticed_ns, count });
         } else {
@@ -223,6 +227,7 @@ impl Tally {
             records_of_other_pids: self.pids.beyond,
             dropped: findings.dropped,
             gap_count: findings.gaps,
+            unknown_gaps: findings.unknown_gaps,
             gaps: self.gaps,
             disorder: self.disorder,
             events,
@@ -254,6 +259,7 @@ struct Report {
     records_of_other_pids: u64,
     dropped: u64,
     gap_count: u64,
+    unknown_gaps: u64,
     gaps: Vec<Gap>,
     disorder: Disorder,
     events: Vec<EventReport>,
@@ -286,7 +292,7 @@ struct PidReport {
 #[derive(Debug, Serialize)]
 struct Gap {
     noticed_ns: u64,
-    count: u64,
+    count: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -333,6 +339,10 @@ impl Report {
             "gaps",
             match self.gap_count {
                 0 => "none, nothing was dropped".to_owned(),
+                gaps if self.unknown_gaps > 0 => format!(
+                    "{gaps}, {} events dropped and an unknown number in {} of them",
+                    self.dropped, self.unknown_gaps
+                ),
                 gaps => format!("{gaps}, {} events dropped", self.dropped),
             },
         );

@@ -6,6 +6,8 @@ mod decode;
 mod events;
 mod generate;
 mod info;
+mod repair;
+mod slice;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,8 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Info(args) => info::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
+        args::Command::Repair(args) => repair::run(&args),
+        args::Command::Slice(args) => slice::run(&args),
         args::Command::Generate(args) => generate::run(&args),
     }
 }

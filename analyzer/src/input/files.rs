@@ -128,8 +128,11 @@ pub(crate) fn looks_like_events(input: &Input) -> bool {
 }
 
 fn is_text(head: &[u8]) -> bool {
+    /// A comment may have anything in it, further on.
+    const LOOKED_AT_BYTES: usize = 16;
+
     // 0xff is in no UTF-8, and begins every trace.
-    head.iter().all(|&byte| matches!(byte, b' '..=0xfe | b'\n' | b'\t' | b'\r' | 0x0c))
+    head.iter().take(LOOKED_AT_BYTES).all(|&byte| matches!(byte, b' '..=0xfe | b'\n' | b'\t' | b'\r' | 0x0c))
 }
 
 /// Looks where a trace-events file may be, and says on stderr which one was taken.

@@ -157,8 +157,8 @@ impl Input {
     }
 }
 
-/// How many bytes are looked at to tell what a file is.
-const HEAD_BYTES: u64 = 16;
+/// How many bytes are looked at to tell what a file is, and of which version.
+const HEAD_BYTES: u64 = simpletrace_format::HEADER_BYTES as u64;
 
 fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();

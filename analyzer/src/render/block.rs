@@ -50,6 +50,11 @@ impl Block {
         self.len = 0;
     }
 
+    /// Takes back all behind `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Gives the next `N` bytes to be filled, of which `used` will count.
     #[inline]
     fn next<const N: usize>(&mut self, used: usize) -> &mut [u8; N] {

@@ -6,7 +6,7 @@ use simpletrace_format::events::EventDecl;
 
 use super::block::{Block, HEX, Literal};
 use super::json::{Args, unique_names};
-use super::{PerKind, Render};
+use super::{PerKind, Render, put_count};
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
 
@@ -80,7 +80,7 @@ impl Render for Csv {
         Self::time_and_pid(record.timestamp_ns, record.pid, block);
         // Never in the wide form, whose only event has another name.
         block.put(",dropped,\"{\"\"count\"\":");
-        block.decimal(record.count);
+        put_count(record, "null", block);
         block.put("}\"\n");
     }
 }

@@ -6,7 +6,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, HEX, Literal};
-use super::{PerKind, Render};
+use super::{PerKind, Render, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -81,7 +81,7 @@ impl Render for Json {
         let record = &gap.record;
         self.time_and_pid(record.timestamp_ns, record.pid, block);
         block.put(",\"event\":\"dropped\",\"args\":{\"count\":");
-        block.decimal(record.count);
+        put_count(record, "null", block);
         block.byte(b'}');
         self.end(block);
     }

@@ -6,7 +6,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::Format;
 
 use super::block::Block;
-use super::{PerKind, Render, printable};
+use super::{PerKind, Render, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -56,7 +56,7 @@ impl Render for Log {
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
         let record = &gap.record;
         block.put("dropped ");
-        block.decimal(record.count);
+        put_count(record, "an unknown number of", block);
         block.put(" events\n");
     }
 }

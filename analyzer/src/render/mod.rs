@@ -9,6 +9,8 @@ mod table;
 mod text;
 mod value;
 
+use simpletrace_format::DroppedRecord;
+
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
 
@@ -51,6 +53,14 @@ impl<T> PerKind<T> {
             self.by_index.resize_with(kind.index + 1, || None);
         }
         self.by_index[kind.index].get_or_insert_with(|| prepare(kind))
+    }
+}
+
+/// Writes how many events are missing; where nobody knows, `unknown`.
+fn put_count(record: &DroppedRecord, unknown: &str, block: &mut Block) {
+    match record.known_count() {
+        Some(count) => block.decimal(count),
+        None => block.put(unknown),
     }
 }
 

@@ -6,7 +6,7 @@ use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
 use super::value::{hex_args, put_value};
-use super::{PerKind, Render, printable};
+use super::{PerKind, Render, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -164,7 +164,7 @@ impl Render for Table {
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
         self.row.start(gap.record.timestamp_ns, gap.start_ns, gap.record.pid, "dropped");
         self.row.text.put("count=");
-        self.row.text.decimal(gap.record.count);
+        put_count(&gap.record, "unknown", &mut self.row.text);
         self.row.end_cell();
         self.end_row(block);
     }

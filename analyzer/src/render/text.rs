@@ -8,7 +8,7 @@ use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, Literal};
 use super::value::{hex_args, put_value};
-use super::{PerKind, Render, printable};
+use super::{PerKind, Render, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -112,7 +112,7 @@ impl Render for Text {
         block.put("dropped");
         block.put(off);
         block.put(" count=");
-        block.decimal(record.count);
+        put_count(record, "unknown", block);
         block.byte(b'\n');
     }
 }

@@ -1,0 +1,440 @@
+//! Writes what is read from traces anew, as one sound file of version 4.
+//!
+//! Both `repair` and `slice` are this: the items of a [`Trace`](crate::trace::Trace) in, records out. They differ in the items
+//! and in the mapping records: `repair` keeps them where they are, `slice` writes those that are needed, before their first use.
+
+mod ids;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use simpletrace_format::{
+    ByteOrder, DroppedRecord, EventId, Header, Loss, MAX_NAME_BYTES, MappingRecord, TraceWriter, Value, Version,
+};
+
+use self::ids::{Ids, Named};
+use crate::findings::{Findings, count};
+use crate::fit::Fit;
+use crate::formats::Formats;
+use crate::input::Files;
+use crate::output::Output;
+use crate::say;
+use crate::trace::{Event, Gap, Item, Missing, Moment, PartStart};
+
+/// What the output is to be like.
+pub(crate) struct Rewriter {
+    path: PathBuf,
+    inputs: Vec<PathBuf>,
+    keeps_mappings: bool,
+    /// Made when there is something to write, so that a file that is no trace costs nobody an old output.
+    writer: Option<TraceWriter<Output>>,
+    ids: Ids,
+    part: Part,
+    /// The last record written.
+    last: Option<Last>,
+    records: u64,
+    mappings: u64,
+    /// Damaged stretches that were marked as gaps.
+    marked: u64,
+    left_out: LeftOut,
+}
+
+/// The part of the input that is being read, and how its records become those of the output.
+struct Part {
+    file: String,
+    header: Header,
+    is_named: bool,
+    is_declared: bool,
+    /// Whether payloads are taken over as they are.
+    copies: bool,
+    /// What its `dropped` records of version 0 add up to.
+    loss: Loss,
+    has_loss: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Last {
+    moment: Moment,
+    /// Where it ends in the input, and where it begins in the block of the output, in bytes.
+    input_end: u64,
+    block_at: usize,
+}
+
+/// What could be read and not be written.
+#[derive(Default)]
+struct LeftOut {
+    /// Records that would have had to be turned to another byte order.
+    unturned: u64,
+    first_unturned: String,
+    /// Records of a version before 4 without a declaration at all.
+    unnamed: u64,
+    first_unnamed: String,
+    /// Mapping records beyond what a table of names keeps.
+    mappings: u64,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.block.put(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes sure that there are declarations where a trace does not name its events itself.
+///
+/// # Errors
+///
+/// There are none.
+pub(crate) fn require_events(files: &Files, formats: Formats) -> Result<()> {
+    if !files.events.is_empty() {
+        return Ok(());
+    }
+    for trace in &files.traces {
+        let version = match Header::parse(trace.head()) {
+            Ok(header) if !header.version.has_names() => format!("is of version {}", header.version),
+            _ if formats.no_header => "has no header".to_owned(),
+            _ => continue,
+        };
+        bail!(
+            "{} {version} and so does not name its events; give the trace-events file of the build that wrote it",
+            trace.name
+        );
+    }
+    Ok(())
+}
+
+impl Rewriter {
+    /// Prepares to write to `path`; none of `inputs` may be the same file.
+    pub(crate) fn new(path: &Path, inputs: Vec<PathBuf>, keeps_mappings: bool) -> Self {
+        let header = Header { version: Version::V4, byte_order: ByteOrder::NATIVE };
+        Self {
+            path: path.to_owned(),
+            inputs,
+            keeps_mappings,
+            writer: None,
+            ids: Ids::default(),
+            part: Part {
+                file: String::new(),
+                header,
+                is_named: true,
+                is_declared: true,
+                copies: true,
+                loss: Loss::new(header.version),
+                has_loss: false,
+            },
+            last: None,
+            records: 0,
+            mappings: 0,
+            marked: 0,
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// Writes one item.
+    ///
+    /// # Errors
+    ///
+    /// The output cannot be created or written.
+    pub(crate) fn write(&mut self, item: &Item<'_>) -> Result<()> {
+        match item {
+            Item::Event(event) => self.event(event),
+            Item::Gap(gap) => self.gap(gap),
+            Item::Part(part) => self.start_part(part),
+            Item::Mapping(record) => self.mapping(record),
+            Item::Missing(missing) => self.missing(missing),
+        }
+    }
+
+    /// Makes the output in this byte order, unless it has been made, and room in its block for the record that comes next.
+    #[inline]
+    fn writer(&mut self, order: ByteOrder) -> Result<&mut TraceWriter<Output>> {
+        if self.writer.is_none() {
+            let output = Output::create(Some(&self.path), self.inputs.iter().map(PathBuf::as_path))?;
+            self.writer = Some(TraceWriter::new(output, order)?);
+        }
+        let writer = self.writer.as_mut().context("the output was closed before its end")?;
+        writer.get_mut().write_if_full()?;
+        Ok(writer)
+    }
+
+    fn start_part(&mut self, start: &PartStart<'_>) -> Result<()> {
+        self.end_part()?;
+        if let (Some(last), Some(torn_end), Some(writer)) = (self.last, start.torn_end, &mut self.writer)
+            && last.input_end == torn_end
+        {
+            // It has taken in the header of another file, which a reader would look for in it again.
+            writer.get_mut().block.truncate(last.block_at);
+            self.records -= 1;
+            self.last = None;
+        }
+        self.ids.start_part();
+        let header = start.header;
+        let is_first = self.writer.is_none();
+        self.writer(header.byte_order)?;
+        let order = if is_first { header.byte_order } else { self.order() };
+        self.part = Part {
+            file: start.file.to_owned(),
+            header,
+            is_named: start.is_named,
+            is_declared: start.is_declared,
+            copies: header.byte_order == order && header.version != Version::V0,
+            loss: Loss::new(header.version),
+            has_loss: false,
+        };
+        Ok(())
+    }
+
+    fn order(&self) -> ByteOrder {
+        self.writer.as_ref().map_or(ByteOrder::NATIVE, TraceWriter::byte_order)
+    }
+
+    /// Counts of version 0 mean something only together, so what they add up to stands where its records end.
+    fn end_part(&mut self) -> Result<()> {
+        if self.part.has_loss && self.part.loss.records() > 0 {
+            let records = self.part.loss.records();
+            let last = self.last.map_or(Moment { timestamp_ns: 0, pid: 0 }, |last| last.moment);
+            self.dropped(last, records)?;
+        }
+        self.part.has_loss = false;
+        Ok(())
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let record = &event.record;
+        let is_turned = !self.part.copies && !record.payload.bytes().is_empty();
+        if is_turned && self.part.header.version != Version::V0 && event.fit != Fit::Exact {
+            self.left_out.count_unturned(&self.part, record.offset);
+            return Ok(());
+        }
+        let id = match self.ids.get(record.id) {
+            Some(id) => id,
+            None => match self.first_use(event)? {
+                Some(id) => id,
+                None => return Ok(()),
+            },
+        };
+        let writer = self.writer(ByteOrder::NATIVE)?;
+        let block_at = writer.get_mut().block.len();
+        if is_turned {
+            let values = values(event);
+            let values: Vec<_> = values.iter().map(Argument::value).collect();
+            writer.event(id, record.timestamp_ns, record.pid, &values)?;
+        } else {
+            writer.raw_event(id, record.timestamp_ns, record.pid, record.payload.bytes())?;
+        }
+        let front_bytes = match self.part.header.version {
+            Version::V0 => 16,
+            Version::V2 | Version::V3 => 24,
+            Version::V4 => 32,
+        };
+        let input_end = record.offset + front_bytes + record.payload.bytes().len() as u64;
+        let moment = Moment { timestamp_ns: record.timestamp_ns, pid: record.pid };
+        self.last = Some(Last { moment, input_end, block_at });
+        self.records += 1;
+        Ok(())
+    }
+
+    /// The id of an event that has had no record yet since the last header, and its mapping record if it needs one; `None` if
+    /// its records are left out.
+    #[cold]
+    fn first_use(&mut self, event: &Event<'_>) -> Result<Option<EventId>> {
+        let id = event.record.id;
+        let is_nameable = event.kind.mapped && (1..=MAX_NAME_BYTES as usize).contains(&event.kind.name.len());
+        if is_nameable && id < EventId::FIRST_SPECIAL {
+            match self.name(id, &event.kind.name)? {
+                Some(id) => return Ok(Some(id)),
+                None => self.left_out.mappings += 1,
+            }
+        } else if !self.part.is_named && (event.kind.mapped || !self.part.is_declared) {
+            self.left_out.count_unnamed(&self.part, event.record.offset);
+            return Ok(None);
+        }
+        Ok(Some(self.ids.leave_unnamed(id)))
+    }
+
+    /// Sees to it that an id of the input has its name in the output; `None` if there are too many names.
+    fn name(&mut self, id: EventId, name: &str) -> Result<Option<EventId>> {
+        Ok(match self.ids.name(id, name) {
+            Named::Known(id) => Some(id),
+            Named::New(id) => {
+                self.writer(ByteOrder::NATIVE)?.mapping(id, name)?;
+                self.mappings += 1;
+                Some(id)
+            }
+            Named::Full => None,
+        })
+    }
+
+    fn mapping(&mut self, record: &MappingRecord<'_>) -> Result<()> {
+        if !self.keeps_mappings {
+            self.ids.forget(record.id);
+            return Ok(());
+        }
+        match self.ids.name(record.id, record.name) {
+            // Said again by the first file itself.
+            Named::Known(id) if id == record.id && self.ids.is_first_part() => self.put_mapping(id, record.name)?,
+            Named::Known(_) => {}
+            Named::New(id) => self.put_mapping(id, record.name)?,
+            Named::Full => self.left_out.mappings += 1,
+        }
+        Ok(())
+    }
+
+    fn put_mapping(&mut self, id: EventId, name: &str) -> Result<()> {
+        self.writer(ByteOrder::NATIVE)?.mapping(id, name)?;
+        self.mappings += 1;
+        Ok(())
+    }
+
+    fn gap(&mut self, gap: &Gap) -> Result<()> {
+        let record = gap.record;
+        if self.part.header.version == Version::V0 {
+            self.part.loss.add(&record);
+            self.part.has_loss = true;
+            return Ok(());
+        }
+        self.dropped(Moment { timestamp_ns: record.timestamp_ns, pid: record.pid }, record.count)
+    }
+
+    fn missing(&mut self, missing: &Missing) -> Result<()> {
+        self.marked += 1;
+        let from = missing.from.or(missing.to).unwrap_or(Moment { timestamp_ns: 0, pid: 0 });
+        self.dropped(from, DroppedRecord::UNKNOWN)?;
+        missing.to.map_or(Ok(()), |to| self.dropped(to, 0))
+    }
+
+    fn dropped(&mut self, at: Moment, records: u64) -> Result<()> {
+        self.records += 1;
+        self.last = self.last.map(|last| Last { moment: at, input_end: 0, ..last });
+        Ok(self.writer(ByteOrder::NATIVE)?.dropped(at.timestamp_ns, at.pid, records)?)
+    }
+
+    /// Writes the rest, and waits for it. Without any input, the output is a file without records.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`write`](Self::write).
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.end_part()?;
+        self.writer(ByteOrder::NATIVE)?.get_mut().finish()
+    }
+
+    /// Whether there is an output.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Whether everything that came in went out.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.left_out.unturned == 0 && self.left_out.unnamed == 0 && self.left_out.mappings == 0
+    }
+
+    /// Says on stderr what was written, and what was not.
+    pub(crate) fn say(&self, findings: &Findings) {
+        self.left_out.say();
+        let name = if self.path == Path::new("-") { "standard output".into() } else { self.path.to_string_lossy() };
+        let (mappings, records) = (count(self.mappings, "mapping"), count(self.records, "record"));
+        let damage = match findings.skipped_bytes {
+            0 => String::new(),
+            bytes => {
+                let places = count(findings.damaged_stretches, "damaged place");
+                format!(", {} in {places} left out", count(bytes, "byte"))
+            }
+        };
+        let marked = match self.marked {
+            0 => String::new(),
+            marked => format!(", {} of unknown size marked", count(marked, "gap")),
+        };
+        say::note(&format!("{mappings} and {records} written to {name}{damage}{marked}"));
+    }
+}
+
+impl LeftOut {
+    #[cold]
+    fn count_unturned(&mut self, part: &Part, offset: u64) {
+        if self.unturned == 0 {
+            self.first_unturned = format!("offset {offset} of {}", part.file);
+        }
+        self.unturned += 1;
+    }
+
+    #[cold]
+    fn count_unnamed(&mut self, part: &Part, offset: u64) {
+        if self.unnamed == 0 {
+            self.first_unnamed = format!("offset {offset} of {}", part.file);
+        }
+        self.unnamed += 1;
+    }
+
+    fn say(&self) {
+        if self.unturned > 0 {
+            say::warning(&format!(
+                "{} left out, the first at {}: the byte order is not the output's, and only a declaration that fits tells what to \
+                 turn round; take the trace-events-all of the build that wrote the trace, or write this part alone",
+                count(self.unturned, "record"),
+                self.first_unturned
+            ));
+        }
+        if self.unnamed > 0 {
+            say::warning(&format!(
+                "{} left out, the first at {}: the trace does not name its events, and nothing declares them; take the \
+                 trace-events-all of the build that wrote the trace",
+                count(self.unnamed, "record"),
+                self.first_unnamed
+            ));
+        }
+        if self.mappings > 0 {
+            let mappings = count(self.mappings, "mapping");
+            say::warning(&format!(
+                "{mappings} left out: more names than a file may have; write fewer traces, or fewer events, into one"
+            ));
+        }
+    }
+}
+
+/// An argument as version 4 has it.
+enum Argument<'a> {
+    Value(Value<'a>),
+    /// The address that version 0 has for a string.
+    Address(String),
+}
+
+impl Argument<'_> {
+    fn value(&self) -> Value<'_> {
+        match self {
+            Self::Value(value) => *value,
+            Self::Address(text) => Value::String(text.as_bytes()),
+        }
+    }
+}
+
+/// The arguments of a record, by its declaration; in version 0 words that it does not declare follow, too.
+fn values<'a>(event: &Event<'a>) -> Vec<Argument<'a>> {
+    let mut args = event.record.payload.args();
+    let mut values = Vec::new();
+    for arg in event.kind.args() {
+        match args.next(arg.ty) {
+            Some(Value::Pointer(address)) if arg.ty.is_string() => {
+                values.push(Argument::Address(format!("{address:#x}")));
+            }
+            Some(value) => values.push(Argument::Value(value)),
+            None => break,
+        }
+    }
+    if event.fit != Fit::Exact {
+        let mut surplus = if event.fit == Fit::Undeclared { args.rest().len() / 8 } else { args.left_over().len() / 8 };
+        while surplus > 0
+            && let Some(word) = args.word()
+        {
+            values.push(Argument::Value(Value::Unsigned(word)));
+            surplus -= 1;
+        }
+    }
+    values
+}
