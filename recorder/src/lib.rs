@@ -1,4 +1,39 @@
-//! Records a program's events into QEMU's simpletrace format.
+//! Records a program's events into QEMU's simpletrace format, version 4: a ring per thread, one writeout thread, no silent loss.
+//!
+//! What is promised:
+//!
+//! - A disabled event costs a load and a branch; an enabled one about as much as reading the time-stamp counter: no lock, system call,
+//!   allocation or read-modify-write, but at a thread's first event and when its ring is half full.
+//! - Events may be recorded on any thread, in destructors of thread-locals and in signal handlers.
+//! - The file is in order of time across threads, and each thread's events are in the order in which it recorded them.
+//! - An event that is not in the file is counted, by thread and cause, and the file says where in time it is missing.
+//! - Data is in the file 100 ms after the event, unless a thread is off its processor inside an emit, or the target takes nothing.
+//! - A full disk or a dead writer never stops the program; it is told once, and events are counted.
+//!
+//! What is not: that events survive `SIGKILL` or `_exit` (the last 100 ms may be lost), recording in a forked child, and times across
+//! threads that are exact beyond what the processors' counters agree on.
+//!
+//! Start at [`Event`], [`register`], [`enable`] and [`Recorder::start`]; docs/RECORDER.md says how it works and why it is right.
+//!
+//! # Examples
+//!
+//! ```
+//! use simpletrace_recorder::{Event, Options, Recorder, enable, register};
+//!
+//! static DISK_READ: Event = Event::new("disk_read", "disk_read(uint64_t offset, int result) \"offset %\"PRIu64\" result %d\"");
+//!
+//! # let folder = std::env::temp_dir().join(format!("simpletrace-recorder-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let file = folder.join("trace-%d");
+//! register(&[&DISK_READ])?;
+//! enable("disk_*");
+//! let recorder = Recorder::start(&Options::new(file))?;
+//! DISK_READ.emit(&[4096u64.into(), (-5).into()]);
+//! let report = recorder.finish(std::time::Duration::from_secs(2))?;
+//! assert_eq!((report.records, report.lost.total()), (1, 0));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(loom, allow(dead_code, missing_docs))]
 
