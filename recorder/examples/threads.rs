@@ -1,14 +1,14 @@
-//! Records what a few threads do, and says what became of it.
+//! Records what a few threads do, writes the declarations of its events beside the trace, and says what became of it.
 //!
 //! ```text
-//! cargo run --release -p simpletrace-recorder --example threads trace-threads
+//! cargo run --release -p simpletrace-recorder --example threads FILE [THREADS [ITEMS]]
 //! ```
 
 use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-use simpletrace_recorder::{Event, Options, Recorder, enable, register};
+use simpletrace_recorder::{Event, Options, Recorder, enable, events, register};
 
 static WORK_BEGIN: Event = Event::new(
     "work_begin",
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let file = args.next().unwrap_or_else(|| "trace-%d".to_owned());
     let workers: u32 = args.next().map_or(Ok(4), |workers| workers.parse())?;
-    let items: u64 = args.next().map_or(Ok(10_000), |items| items.parse())?;
+    let items: u64 = args.next().map_or(Ok(2_000), |items| items.parse())?;
 
     register(&[&WORK_BEGIN, &WORK_END])?;
     enable("work_*");
@@ -40,7 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
     let report = recorder.finish(Duration::from_secs(2))?;
+
+    // What readers need to know of the events.
+    let mut declarations = report.file.clone().into_os_string();
+    declarations.push("-events");
+    let lines: String = events().iter().map(|event| format!("{}\n", event.declaration())).collect();
+    std::fs::write(&declarations, lines)?;
+
     println!("{}: {} events, {} lost", report.file.display(), report.records, report.lost.total());
-    println!("{report:#?}");
     Ok(())
 }
