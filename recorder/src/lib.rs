@@ -9,6 +9,8 @@ mod clock;
 mod emit;
 mod event;
 mod hub;
+#[cfg(all(loom, test))]
+mod models;
 mod output;
 mod pattern;
 #[cfg(not(loom))]

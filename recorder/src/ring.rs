@@ -26,7 +26,7 @@ use crossbeam_utils::CachePadded;
 use simpletrace_format::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 use crate::hub::Hub;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, light_barrier};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Word, light_barrier};
 
 /// The words before a record's payload.
 pub(crate) const RECORD_WORDS: u64 = 2;
@@ -173,7 +173,7 @@ struct Private {
     is_monotonic: AtomicBool,
     capacity: u64,
     largest: u64,
-    words: &'static [AtomicU64],
+    words: &'static [Word],
 }
 
 /// What neither side needs for an ordinary record.
@@ -213,7 +213,7 @@ impl Ring {
     }
 
     /// Makes a ring of `capacity` words out of zeroed memory of [`words_for`](Self::words_for) words.
-    pub(crate) fn new(capacity: u64, words: &'static [AtomicU64]) -> Self {
+    pub(crate) fn new(capacity: u64, words: &'static [Word]) -> Self {
         debug_assert!(capacity.is_power_of_two() && words.len() == Self::words_for(capacity));
         Self {
             private: CachePadded::new(Private {
@@ -252,7 +252,7 @@ impl Ring {
         id: u32,
         payload_bytes: u32,
         stamp: impl Fn(&Self) -> Stamp,
-        fill: impl FnOnce(&[AtomicU64]),
+        fill: impl FnOnce(&[Word]),
     ) {
         let need = RECORD_WORDS + u64::from(payload_bytes).div_ceil(8);
         // Relaxed, as all loads of the owner's fields below: only this thread stores to them.
@@ -286,7 +286,7 @@ impl Ring {
         id: u32,
         payload_bytes: u32,
         stamp: Stamp,
-        fill: impl FnOnce(&[AtomicU64]),
+        fill: impl FnOnce(&[Word]),
     ) -> u64 {
         let front = Front { stamp, kind, id, payload_bytes };
         let need = front.words();
@@ -488,7 +488,7 @@ impl Ring {
 
     /// The record at `position`, which lies between the head and a tail that was loaded: its front and its payload's words.
     #[inline]
-    pub(crate) fn record(&self, position: u64) -> (Front, &'static [AtomicU64]) {
+    pub(crate) fn record(&self, position: u64) -> (Front, &'static [Word]) {
         let place = (position & (self.private.capacity - 1)) as usize;
         let words = &self.private.words[place..];
         // Relaxed: the load of the tail was Acquire (I4).

@@ -16,14 +16,14 @@ use crate::hub::Hub;
 use crate::output::{Output, Written};
 use crate::report::{Lost, Report, ThreadReport};
 use crate::ring::{Front, Kind, Losses, Ring, Stamp};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Ordering, Word};
 
 /// Where there is no barrier, what was stamped so long ago is taken to be visible.
 const GRACE_NS: u64 = 10_000_000;
 /// An emit that takes longer than this is given up: the thread was stopped, or jumped out of a signal handler.
 const STUCK_NS: u64 = 2_000_000_000;
 /// How often to look again at an open gate: an emit takes a few ns unless its thread is off its processor.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 200 };
 /// Idle rings kept ready.
 const SPARES: usize = 2;
 /// The most threads that are reported one by one.
@@ -210,6 +210,12 @@ impl Writeout {
         self.ns(stamp) < self.watermark_ns
     }
 
+    /// Up to when all is written.
+    #[cfg(all(loom, test))]
+    pub(crate) fn watermark_ns(&self) -> u64 {
+        self.watermark_ns
+    }
+
     #[inline]
     fn ns(&mut self, stamp: Stamp) -> u64 {
         if stamp.is_monotonic {
@@ -338,7 +344,7 @@ impl Writeout {
     }
 
     #[inline]
-    fn event(&mut self, front: Front, payload: &[AtomicU64], at_ns: u64, pid: u32) {
+    fn event(&mut self, front: Front, payload: &[Word], at_ns: u64, pid: u32) {
         if !self.marks.is_empty() {
             self.write_marks(at_ns);
         }
@@ -375,7 +381,7 @@ impl Writeout {
 
     /// Takes a record that is no event.
     #[cold]
-    fn other(&mut self, index: usize, front: Front, payload: &[AtomicU64], at_ns: u64) {
+    fn other(&mut self, index: usize, front: Front, payload: &[Word], at_ns: u64) {
         let tracked = &mut self.rings[index];
         let word = |index: usize| payload.get(index).map_or(0, |word| word.load(Ordering::Relaxed));
         let pid = self.pid.unwrap_or(tracked.owner.thread_id);
