@@ -100,14 +100,7 @@ impl Output {
 
     /// Adds an event, and its name before the first of its kind.
     #[inline]
-    pub(crate) fn event(
-        &mut self,
-        registry: &Registry,
-        front: Front,
-        payload: &[Word],
-        timestamp_ns: u64,
-        pid: u32,
-    ) {
+    pub(crate) fn event(&mut self, registry: &Registry, front: Front, payload: &[Word], timestamp_ns: u64, pid: u32) {
         if self.mapped.get(front.id as usize) != Some(&true) {
             self.map(registry, front.id);
         }

@@ -279,15 +279,7 @@ impl Ring {
 
     /// Stores a record at `tail`, where there is room for it (I3), and publishes it.
     #[inline(always)]
-    fn put(
-        &self,
-        tail: u64,
-        kind: Kind,
-        id: u32,
-        payload_bytes: u32,
-        stamp: Stamp,
-        fill: impl FnOnce(&[Word]),
-    ) -> u64 {
+    fn put(&self, tail: u64, kind: Kind, id: u32, payload_bytes: u32, stamp: Stamp, fill: impl FnOnce(&[Word])) -> u64 {
         let front = Front { stamp, kind, id, payload_bytes };
         let need = front.words();
         let place = (tail & (self.private.capacity - 1)) as usize;
@@ -306,7 +298,8 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn stamp_with(&self, ticks: u64) -> Stamp {
         let ticks = ticks.max(self.private.last_stamp.load(Ordering::Relaxed));
-        // Relaxed: the writer reads it as a lower bound of all that is still to come, for which an old value does as well.
+        // Relaxed: the writer reads it as a lower bound of all that is still to come, for which an old value does as well. What came
+        // before it is visible behind the barrier that follows the look at it.
         self.private.last_stamp.store(ticks, Ordering::Relaxed);
         Stamp { ticks, is_monotonic: false }
     }

@@ -61,7 +61,7 @@ pub(crate) struct Writeout {
     is_off: bool,
     pid: Option<u32>,
     from_ns: u64,
-    /// All records up to here are written.
+    /// All records before it are written, and none behind it; one at it may still be on its way.
     watermark_ns: u64,
     /// The time of the record before.
     last_ns: u64,
@@ -88,6 +88,9 @@ struct Tracked {
     tail: u64,
     /// The ring holds nothing earlier that is not visible.
     safe_ns: u64,
+    /// The ring's last stamp, looked at before the barrier: then what came before that stamp is visible behind it. Looked at behind
+    /// the tail, it could be that of an emit which began after the tail was loaded, and a record between the two be missed.
+    last_stamp: u64,
     /// An emit that has been under way for long: its gate's number, and since when.
     stuck: Option<(u64, u64)>,
     /// The losses that are in the file.
@@ -184,6 +187,9 @@ impl Writeout {
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
         }
+        for tracked in &mut self.rings {
+            tracked.last_stamp = tracked.ring.last_stamp();
+        }
         let anchor = self.anchor();
         let had_barrier = self.has_barrier && barrier::heavy_barrier();
         // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
@@ -210,7 +216,7 @@ impl Writeout {
         self.ns(stamp) < self.watermark_ns
     }
 
-    /// Up to when all is written.
+    /// Before it all is written.
     #[cfg(all(loom, test))]
     pub(crate) fn watermark_ns(&self) -> u64 {
         self.watermark_ns
@@ -593,6 +599,7 @@ impl Tracked {
             taken,
             tail: taken,
             safe_ns,
+            last_stamp: 0,
             stuck: None,
             told: Told { in_band: before.in_band(), nested: before.nested },
             owner: ThreadReport { thread_id, ..ThreadReport::default() },
@@ -603,16 +610,16 @@ impl Tracked {
 
     /// Looks at the ring behind the barrier; returns until when it is complete.
     fn look(&mut self, complete_ns: u64, now_ns: u64, converter: &mut Converter) -> u64 {
-        let gate = self.ring.gate();
-        let mut is_under_way = gate & 1 != 0;
+        let mut gate = self.ring.gate();
         for _ in 0..LOOKS {
-            // Another number will do: that emit is over, and the next began behind the barrier.
-            is_under_way = is_under_way && self.ring.gate() == gate;
-            if !is_under_way {
+            // Another odd number would say as well that the emit is over, but not bring its tail along as a closed gate does.
+            if gate & 1 == 0 {
                 break;
             }
             std::hint::spin_loop();
+            gate = self.ring.gate();
         }
+        let is_under_way = gate & 1 != 0;
         // Only now, behind the last look at the gate.
         self.tail = self.ring.tail();
         if is_under_way {
@@ -622,8 +629,8 @@ impl Tracked {
             };
             self.stuck = Some((gate, since_ns));
             if now_ns.saturating_sub(since_ns) < STUCK_NS {
-                // What is being recorded has a stamp not before the ring's last.
-                let last = self.ring.last_stamp();
+                // What is being recorded has a stamp not before the one that was the last before the barrier.
+                let last = self.last_stamp;
                 if converter.reaches_back_to(last) {
                     self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
                 }
