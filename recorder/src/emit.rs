@@ -2,7 +2,7 @@
 
 use crate::arg::{Arg, pack, payload_bytes};
 use crate::ring::MAX_PAYLOAD_BYTES;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Ordering, Word};
 use crate::thread::{self, stamp};
 use crate::{Event, HUB};
 
@@ -55,7 +55,7 @@ impl Event {
 }
 
 #[inline(always)]
-fn put(words: &[AtomicU64], index: usize, word: u64) {
+fn put(words: &[Word], index: usize, word: u64) {
     if let Some(place) = words.get(index) {
         place.store(word, Ordering::Relaxed);
     }

@@ -1,13 +1,13 @@
-//! The protocol under loom: every interleaving, and every value that a load may see, of small cases of the code that is shipped.
+//! The protocol under loom, which runs each model in every order of its threads' steps, and with every value that a load may return,
+//! up to a number of preemptions. `scripts/loom` runs them; docs/RECORDER.md says what they prove and what they cannot.
 //!
-//! `scripts/loom` runs them. Where the number of preemptions is bounded, the bound stands with the model; each prints how many
-//! executions it took. Loom's fences are stronger than the asymmetric barrier (see `sync.rs`), and it knows nothing of when a
-//! processor reads its counter: docs/RECORDER.md has the argument for these.
+//! The time-stamp counter is an atomic that is only ever added to: every reading is the newest, and hands nothing else over.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc as StdArc, Mutex};
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::sync::atomic::AtomicU64 as Count;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use loom::sync::Arc;
 use loom::thread;
 use simpletrace_format::{Record, SliceReader};
 
@@ -15,314 +15,496 @@ use crate::clock::Anchor;
 use crate::event::{Event, Registry};
 use crate::hub::Hub;
 use crate::output::Output;
-use crate::ring::{Front, Kind, Ring, Stamp};
-use crate::sync::{AtomicU64, Ordering};
+use crate::report::Report;
+use crate::ring::{Kind, Ring, Stamp};
+use crate::sync::{AtomicU64, Ordering, free_leaked, leak};
 use crate::writeout::{Setup, Writeout};
 
-/// Checks `case` in all executions with at most so many preemptions.
-fn check(name: &str, preemptions: Option<usize>, case: impl Fn() + Sync + Send + 'static) {
-    let executions = StdArc::new(AtomicUsize::new(0));
-    let count = StdArc::clone(&executions);
+static REGISTRY: Registry = Registry::new();
+static EVENT: Event = Event::new("event", "event()");
+
+/// The smallest ring: 32 words, 7 of which say whose it is.
+const RING_BYTES: u64 = 256;
+/// Three of these go into the smallest ring beside its first owner's record, a fourth does not.
+const WORDS: u64 = 5;
+/// More words than such a ring takes in one record.
+const TOO_MANY: u64 = 15;
+
+/// Runs a model with at most `preemptions` of them in an execution, and prints what it took.
+fn check(name: &str, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    REGISTRY.register(&[&EVENT]).expect("a good name");
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
-    builder.max_branches = 20_000;
-    builder.check(move || {
-        count.fetch_add(1, SeqCst);
-        case();
+    // LOOM_MAX_PREEMPTIONS goes before.
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.max_branches = 100_000;
+    let bound = builder.preemption_bound;
+    let executions = Arc::new(Count::new(0));
+    let begin = Instant::now();
+    builder.check({
+        let executions = Arc::clone(&executions);
+        move || {
+            executions.fetch_add(1, Ordering::Relaxed);
+            free_leaked();
+            model();
+        }
     });
-    let bound =
-        preemptions.map_or("any number of preemptions".to_owned(), |bound| format!("at most {bound} preemptions"));
-    println!("{name}: {} executions, {bound}", executions.load(SeqCst));
+    let (executions, took) = (executions.load(Ordering::Relaxed), begin.elapsed());
+    println!("loom: {name}: {executions} executions, at most {} preemptions, {took:.1?}", bound.unwrap_or_default());
 }
 
-/// A hub whose writer is said to run.
-fn hub() -> &'static Hub {
-    let hub: &'static Hub = Box::leak(Box::new(Hub::new()));
-    hub.set_writer_runs(true);
-    hub
+/// What a model's threads share.
+#[derive(Clone, Copy)]
+struct World {
+    hub: &'static Hub,
+    clock: &'static AtomicU64,
 }
 
-/// A ring of so many words that no list knows.
-fn ring(capacity: u64) -> &'static Ring {
-    let words: Vec<_> = (0..Ring::words_for(capacity)).map(|_| AtomicU64::new(0)).collect();
-    Box::leak(Box::new(Ring::new(capacity, words.leak())))
-}
-
-/// The time-stamp counter: the same for all, and never twice the same.
-#[derive(Clone)]
-struct Counter(Arc<AtomicU64>);
-
-impl Counter {
+impl World {
     fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(1)))
+        let hub = Hub::new();
+        hub.rings.set_ring_bytes(RING_BYTES);
+        Self { hub: leak(Box::new(hub)), clock: leak(Box::new(AtomicU64::new(1))) }
     }
 
-    fn read(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
+    fn ticks(self) -> u64 {
+        // Relaxed: a counter tells the time, not what happened by then.
+        self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records an event with two arguments that belong together.
-    fn emit(&self, hub: &Hub, ring: &Ring, arg: u64) {
-        ring.emit(
-            hub,
+    fn producer(self, id: u32) -> Producer {
+        let ring = self.hub.rings.acquire(self.hub, id, false, |ring| ring.stamp_with(self.ticks())).expect("a ring");
+        Producer { world: self, ring, id, attempts: 0, stamps: Vec::new() }
+    }
+
+    fn writer(self) -> Writer {
+        let (output, bytes) = Output::in_memory(1 << 20);
+        let writeout = Writeout::new(Setup {
+            hub: self.hub,
+            registry: &REGISTRY,
+            take_anchor: Box::new(move |_| {
+                let ticks = self.ticks();
+                Anchor { ticks, ns: ticks, error_ticks: 0 }
+            }),
+            first_anchor: Some(Anchor { ticks: 0, ns: 0, error_ticks: 0 }),
+            output,
+            pid: None,
+            from_ns: 0,
+        });
+        Writer { writeout, bytes }
+    }
+}
+
+/// A thread that records.
+struct Producer {
+    world: World,
+    ring: &'static Ring,
+    id: u32,
+    attempts: u64,
+    /// Of the events that are in the ring or were.
+    stamps: Vec<u64>,
+}
+
+impl Producer {
+    fn emit(&mut self, words: u64) {
+        let (id, number, clock) = (self.id, self.attempts, self.world);
+        let mut is_recorded = false;
+        self.ring.emit(
+            self.world.hub,
             0,
-            16,
-            |ring| ring.stamp_with(self.read()),
-            |words| {
-                words[0].store(arg, Ordering::Relaxed);
-                words[1].store(!arg, Ordering::Relaxed);
+            words as u32 * 8,
+            |ring| ring.stamp_with(clock.ticks()),
+            |payload| {
+                is_recorded = true;
+                for (index, word) in payload[..words as usize].iter().enumerate() {
+                    word.store(word_of(id, number, index), Ordering::Relaxed);
+                }
             },
         );
-    }
-}
-
-/// Takes records out of a ring as the writer does, and checks each.
-struct Taker {
-    ring: &'static Ring,
-    at: u64,
-    events: Vec<u64>,
-    last_ticks: u64,
-    gap_is_open: bool,
-    told: u64,
-}
-
-impl Taker {
-    fn new(ring: &'static Ring) -> Self {
-        Self { ring, at: 0, events: Vec::new(), last_ticks: 0, gap_is_open: false, told: 0 }
-    }
-
-    fn take(&mut self) {
-        let tail = self.ring.tail();
-        while self.at < tail {
-            let (front, payload) = self.ring.record(self.at);
-            let Front { stamp: Stamp { ticks, .. }, kind, .. } = front;
-            assert!(ticks >= self.last_ticks, "a thread's records are in order");
-            self.last_ticks = ticks;
-            let word = |index: usize| payload[index].load(Ordering::Relaxed);
-            match kind {
-                Kind::Event => {
-                    assert!(!self.gap_is_open, "a gap is closed before recording goes on");
-                    assert_eq!(word(1), !word(0), "a record comes whole");
-                    self.events.push(word(0));
-                }
-                Kind::GapStart => {
-                    assert!(!self.gap_is_open);
-                    self.gap_is_open = true;
-                    assert!(self.ring.losses().in_band() > self.told, "what opens a gap is counted");
-                }
-                Kind::GapEnd => {
-                    assert!(self.gap_is_open && word(0) > self.told);
-                    self.gap_is_open = false;
-                    self.told = word(0);
-                }
-                Kind::Owner => {}
-            }
-            self.at += front.words();
+        self.attempts += 1;
+        if is_recorded {
+            self.stamps.push(self.ring.last_stamp());
         }
-        self.ring.give_back(self.at);
     }
 }
 
-#[test]
-fn records_come_out_once_whole_and_in_order_and_what_is_missing_is_counted() {
-    // Four words each: the ring takes one and the mark of a gap, and its end is passed several times.
-    check("ring", Some(4), || {
-        let (hub, ring, counter) = (hub(), ring(8), Counter::new());
-        let emitter = thread::spawn(move || (1..=4).for_each(|arg| counter.emit(hub, ring, arg)));
-        let mut taker = Taker::new(ring);
-        taker.take();
-        taker.take();
-        taker.take();
-        emitter.join().unwrap();
-        taker.take();
-        assert!(taker.events.is_sorted_by(|a, b| a < b));
-        assert_eq!(taker.events.len() as u64 + ring.losses().in_band(), 4, "written and lost is all there was");
-        assert_eq!(taker.gap_is_open, taker.told < ring.losses().in_band());
-    });
+/// What stands at a place of an event, so that one cannot be taken for another or for half of each.
+fn word_of(id: u32, number: u64, index: usize) -> u64 {
+    u64::from(id) << 32 | number << 8 | index as u64
 }
 
-#[test]
-fn a_thread_that_waits_for_room_goes_on_when_there_is_some() {
-    check("block", Some(2), || {
-        let (hub, ring, counter) = (hub(), ring(8), Counter::new());
-        hub.set_patience_ns(u64::MAX);
-        let emitter = thread::spawn(move || (1..=2).for_each(|arg| counter.emit(hub, ring, arg)));
-        let mut taker = Taker::new(ring);
-        while taker.events.len() < 2 {
-            taker.take();
-            hub.room_was_made();
-            thread::yield_now();
+/// The writer and what it has written.
+struct Writer {
+    writeout: Writeout,
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+/// An entry of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Event { thread: u32, number: u64, at: u64 },
+    Dropped { thread: u32, count: u64, at: u64 },
+}
+
+impl Entry {
+    fn at(self) -> u64 {
+        match self {
+            Self::Event { at, .. } | Self::Dropped { at, .. } => at,
         }
-        emitter.join().unwrap();
-        assert_eq!(taker.events, [1, 2]);
-        assert_eq!(ring.losses().in_band(), 0);
-    });
+    }
 }
 
-#[test]
-fn a_thread_that_waits_for_room_goes_on_when_the_writer_ends() {
-    check("block, writer gone", Some(3), || {
-        let (hub, ring, counter) = (hub(), ring(8), Counter::new());
-        hub.set_patience_ns(u64::MAX);
-        let emitter = thread::spawn(move || (1..=2).for_each(|arg| counter.emit(hub, ring, arg)));
-        hub.set_writer_runs(false);
-        emitter.join().unwrap();
-        let mut taker = Taker::new(ring);
-        taker.take();
-        assert_eq!((taker.events.len(), ring.losses().full), (1, 1));
-    });
-}
+impl Writer {
+    /// All that is in the file, whose events are whole and in order of time.
+    fn file(&self) -> Vec<Entry> {
+        let bytes = self.bytes.lock().expect("no panic");
+        let mut entries: Vec<Entry> = Vec::new();
+        for record in SliceReader::new(&bytes).expect("a header") {
+            let entry = match record.expect("a sound file") {
+                Record::Mapping(_) => continue,
+                Record::Dropped(dropped) => {
+                    Entry::Dropped { thread: dropped.pid, count: dropped.count, at: dropped.timestamp_ns }
+                }
+                Record::Event(event) => {
+                    let mut args = event.payload.args();
+                    let first = args.word().expect("a first word");
+                    let (thread, number) = ((first >> 32) as u32, first >> 8 & 0xff_ffff);
+                    for index in 1..WORDS as usize {
+                        assert_eq!(args.word(), Some(word_of(thread, number, index)), "torn");
+                    }
+                    assert_eq!(args.word(), None);
+                    assert_eq!(event.pid, thread, "an event of another thread");
+                    Entry::Event { thread, number, at: event.timestamp_ns }
+                }
+            };
+            assert!(entries.last().is_none_or(|before| before.at() <= entry.at()), "{entries:?}, then {entry:?}");
+            entries.push(entry);
+        }
+        entries
+    }
 
-static EVENT: Event = Event::new("event", "event(uint64_t a, uint64_t b) \"\"");
-static REGISTRY: Registry = Registry::new();
-
-/// A writer with its file in memory; one tick is one ns.
-fn writer(hub: &'static Hub, counter: &Counter) -> (Writeout, StdArc<Mutex<Vec<u8>>>) {
-    REGISTRY.register(&[&EVENT]).unwrap();
-    let (output, file) = Output::in_memory(usize::MAX);
-    let counter = counter.clone();
-    let writer = Writeout::new(Setup {
-        hub,
-        registry: &REGISTRY,
-        take_anchor: Box::new(move |_| {
-            let ticks = counter.read();
-            Anchor { ticks, ns: ticks, error_ticks: 0 }
-        }),
-        first_anchor: Some(Anchor { ticks: 0, ns: 0, error_ticks: 0 }),
-        output,
-        pid: None,
-        from_ns: 0,
-    });
-    (writer, file)
-}
-
-/// The first arguments of the events in a file, which must be in order of time; and the sum of the losses in it.
-fn events(file: &Mutex<Vec<u8>>) -> (Vec<u64>, u64) {
-    let (mut args, mut lost, mut last_ns) = (Vec::new(), 0, 0);
-    for record in SliceReader::new(&file.lock().unwrap()).unwrap() {
-        let at_ns = match record.unwrap() {
-            Record::Mapping(_) => continue,
-            Record::Event(event) => {
-                args.push(event.payload.args().word().unwrap());
-                event.timestamp_ns
+    /// Takes the rest, and checks that every event of `producers` is in the file in its thread's order, or told to be missing just
+    /// where it is, and that the report says the same.
+    fn end(mut self, producers: &[Producer]) -> Report {
+        assert!(self.writeout.finish(|| false), "nobody records any more");
+        let file = self.file();
+        let report = self.writeout.report();
+        assert_eq!(report.late, 0);
+        let mut records = 0;
+        for producer in producers {
+            let (mut next, mut told, mut gap_is_open) = (0, 0, false);
+            let mut stamps = producer.stamps.iter();
+            for entry in &file {
+                match *entry {
+                    Entry::Event { thread, number, at } if thread == producer.id => {
+                        assert_eq!(number, next + told, "events are missing: {file:?}");
+                        assert!(!gap_is_open, "an event inside a gap: {file:?}");
+                        assert_eq!(stamps.next(), Some(&at));
+                        (next, told) = (number + 1, 0);
+                        records += 1;
+                    }
+                    Entry::Dropped { thread, count, .. } if thread == producer.id => {
+                        told += count;
+                        gap_is_open = count > 0;
+                    }
+                    _ => {}
+                }
             }
-            Record::Dropped(dropped) => {
-                lost += dropped.count;
-                dropped.timestamp_ns
+            assert_eq!(producer.attempts, next + told, "the last events: {file:?}");
+            assert_eq!(stamps.next(), None);
+        }
+        let attempts: u64 = producers.iter().map(|producer| producer.attempts).sum();
+        assert_eq!(report.records, records);
+        assert_eq!(report.records + report.lost.total(), attempts);
+        let of_threads: u64 = report.threads.iter().map(|thread| thread.records + thread.lost.total()).sum();
+        assert_eq!(of_threads, attempts);
+        report
+    }
+
+    /// Checks that the file has all events before the watermark, and none behind it. At it there may be one whose thread is still
+    /// publishing it: its ring's last stamp, which held the watermark back.
+    fn has_reached(watermark: u64, file: &[Entry], producers: &[Producer]) {
+        for producer in producers {
+            for (number, &stamp) in producer.stamps.iter().enumerate() {
+                let event = Entry::Event { thread: producer.id, number: number as u64, at: stamp };
+                match stamp.cmp(&watermark) {
+                    Less => assert!(file.contains(&event), "{event:?} is not there at {watermark}: {file:?}"),
+                    Equal => {}
+                    Greater => assert!(!file.contains(&event), "{event:?} is there at {watermark}: {file:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// The two sides of a ring alone: the owner looks for room while the writer makes it, record by record.
+#[test]
+fn a_record_comes_out_once_whole_and_in_order_and_before_it_is_overwritten() {
+    check("ring", 4, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let ring = producer.ring;
+        let owner = thread::spawn(move || {
+            // The third ends behind the ring's capacity, so the fourth is at its beginning again.
+            for _ in 0..5 {
+                producer.emit(7);
+            }
+            producer
+        });
+        let mut taken = 0;
+        let mut numbers = Vec::new();
+        let mut take = || {
+            let tail = ring.tail();
+            while taken < tail {
+                let (front, payload) = ring.record(taken);
+                taken += front.words();
+                if front.kind == Kind::Event {
+                    let number = payload[0].load(Ordering::Relaxed) >> 8 & 0xff_ffff;
+                    for (index, word) in payload.iter().enumerate() {
+                        assert_eq!(word.load(Ordering::Relaxed), word_of(1, number, index));
+                    }
+                    numbers.push(number);
+                }
+                ring.give_back(taken);
             }
         };
-        assert!(at_ns >= last_ns, "the file is in order of time");
-        last_ns = at_ns;
-    }
-    (args, lost)
-}
-
-/// A thread that gets itself a ring, records and gives the ring back.
-fn short_thread(hub: &'static Hub, counter: &Counter, id: u32, arg: u64) -> thread::JoinHandle<()> {
-    let counter = counter.clone();
-    thread::spawn(move || {
-        let ring = hub.ring(id, |ring| ring.stamp_with(counter.read())).expect("a ring");
-        counter.emit(hub, ring, arg);
-        ring.release();
-    })
-}
-
-#[test]
-fn the_file_is_in_order_of_time_whenever_the_writer_looks() {
-    check("watermark", Some(2), || {
-        let (hub, counter) = (hub(), Counter::new());
-        let [one, two] = [1, 2].map(|id| ring_in(hub, &counter, id));
-        let (mut writer, file) = writer(hub, &counter);
-        let emitter = {
-            let counter = counter.clone();
-            thread::spawn(move || counter.emit(hub, one, 1))
-        };
-        // The other thread and the writer are one: between them there is nothing to find out.
-        counter.emit(hub, two, 2);
-        writer.cycle(true);
-        counter.emit(hub, two, 3);
-        writer.cycle(true);
-        emitter.join().unwrap();
-        writer.cycle(true);
-        let (mut args, lost) = events(&file);
-        args.sort_unstable();
-        assert_eq!((args, lost, writer.report().late), (vec![1, 2, 3], 0, 0));
+        take();
+        take();
+        let producer = owner.join().expect("no panic");
+        take();
+        assert!(numbers.is_sorted_by(|one, other| one < other), "{numbers:?}");
+        assert_eq!(numbers.len(), producer.stamps.len());
+        assert_eq!(numbers.len() as u64 + ring.losses().full, producer.attempts);
     });
 }
 
-fn ring_in(hub: &'static Hub, counter: &Counter, id: u32) -> &'static Ring {
-    hub.rings.set_ring_bytes(256);
-    hub.ring(id, |ring| ring.stamp_with(counter.read())).expect("a ring")
-}
-
+/// The ring fills up, room is made or not yet, and fills up again.
 #[test]
-fn threads_that_come_and_go_while_the_writer_looks_lose_nothing() {
-    check("registry", Some(2), || {
-        let (hub, counter) = (hub(), Counter::new());
-        hub.rings.set_ring_bytes(256);
-        let (mut writer, file) = writer(hub, &counter);
-        let one = short_thread(hub, &counter, 1, 10);
-        writer.cycle(true);
-        let two = hub.ring(2, |ring| ring.stamp_with(counter.read())).expect("a ring");
-        counter.emit(hub, two, 20);
-        two.release();
-        writer.cycle(true);
-        one.join().unwrap();
-        writer.cycle(true);
-        let (mut args, lost) = events(&file);
-        args.sort_unstable();
-        assert_eq!((args, lost), (vec![10, 20], 0));
-        let report = writer.report();
-        assert_eq!((report.late, report.records), (0, 2));
-        // Who comes when a ring is idle takes that.
-        assert!((1..=2).contains(&report.rings));
-        for thread in report.threads {
-            assert_eq!(thread.records, 1, "of thread {}", thread.thread_id);
+fn a_full_ring_refuses_counts_and_says_where() {
+    check("full", 3, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        // Three fit.
+        for _ in 0..3 {
+            producer.emit(WORDS);
         }
+        let owner = thread::spawn(move || {
+            for _ in 0..3 {
+                producer.emit(WORDS);
+            }
+            producer
+        });
+        writer.writeout.cycle(true);
+        writer.writeout.cycle(true);
+        let producer = owner.join().expect("no panic");
+        let report = writer.end(&[producer]);
+        assert_eq!(report.lost.total(), report.lost.full);
     });
 }
 
+/// A gap opens, closes and opens again while the writer is at its start.
 #[test]
-fn what_a_flush_has_waited_for_is_in_the_file() {
-    check("flush", Some(2), || {
-        let (hub, counter) = (hub(), Counter::new());
-        let ring = ring_in(hub, &counter, 1);
-        let (mut writer, file) = writer(hub, &counter);
-        // What the flush waits for is told the writer by other means than the ring.
-        let stamp = Arc::new(AtomicU64::new(0));
-        let emitter = {
-            let (counter, stamp) = (counter.clone(), Arc::clone(&stamp));
+fn the_events_of_a_gap_are_told_once() {
+    check("gaps", 4, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        producer.emit(TOO_MANY);
+        let owner = thread::spawn(move || {
+            producer.emit(WORDS);
+            producer.emit(TOO_MANY);
+            producer
+        });
+        writer.writeout.cycle(true);
+        writer.writeout.cycle(true);
+        let producer = owner.join().expect("no panic");
+        let report = writer.end(&[producer]);
+        assert_eq!((report.records, report.lost.too_large), (1, 2));
+    });
+}
+
+/// One thread against the writer's anchor, barrier and looks: what is before the watermark is in the file.
+#[test]
+fn nothing_before_the_watermark_is_missing() {
+    check("watermark", 4, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        let owner = thread::spawn(move || {
+            producer.emit(WORDS);
+            producer.emit(WORDS);
+            producer
+        });
+        let mut sights = Vec::new();
+        for _ in 0..2 {
+            writer.writeout.cycle(true);
+            sights.push((writer.writeout.watermark_ns(), writer.file()));
+        }
+        let producers = [owner.join().expect("no panic")];
+        for (watermark, file) in sights {
+            Writer::has_reached(watermark, &file, &producers);
+        }
+        writer.end(&producers);
+    });
+}
+
+/// Two threads' events come out in the order of their stamps, from whichever thread.
+#[test]
+fn events_of_two_threads_are_in_order_of_time() {
+    check("two threads", 2, || {
+        let world = World::new();
+        let owners = [world.producer(1), world.producer(2)].map(|mut producer| {
             thread::spawn(move || {
-                counter.emit(hub, ring, 7);
-                stamp.store(counter.read(), Ordering::Relaxed);
+                producer.emit(WORDS);
+                producer.emit(WORDS);
+                producer
             })
-        };
-        let ticks = stamp.load(Ordering::Relaxed);
-        writer.cycle(true);
-        if ticks > 0 && writer.has_written(Stamp { ticks, is_monotonic: false }) {
-            assert_eq!(events(&file).0, [7]);
+        });
+        let mut writer = world.writer();
+        let mut sights = Vec::new();
+        for _ in 0..2 {
+            writer.writeout.cycle(true);
+            sights.push((writer.writeout.watermark_ns(), writer.file()));
         }
-        emitter.join().unwrap();
+        let producers = owners.map(|owner| owner.join().expect("no panic"));
+        for (watermark, file) in sights {
+            Writer::has_reached(watermark, &file, &producers);
+        }
+        writer.end(&producers);
     });
 }
 
+/// Threads get rings of their own, or one that another has given back, while the writer goes through the list.
 #[test]
-fn gaps_are_told_to_the_number_while_the_ring_fills_and_empties() {
-    check("gaps", Some(2), || {
-        let (hub, counter) = (hub(), Counter::new());
-        let ring = ring_in(hub, &counter, 1);
-        let (mut writer, file) = writer(hub, &counter);
-        let emitter = {
-            let counter = counter.clone();
-            // 23 words are left for events of 4 words.
-            thread::spawn(move || (1..=8).for_each(|arg| counter.emit(hub, ring, arg)))
+fn rings_are_found_and_change_hands_without_loss() {
+    check("hands", 2, || {
+        let world = World::new();
+        let owners = [1, 2].map(|id| {
+            thread::spawn(move || {
+                let mut producer = world.producer(id);
+                producer.emit(WORDS);
+                producer.ring.release();
+                producer
+            })
+        });
+        let mut writer = world.writer();
+        writer.writeout.cycle(true);
+        let sight = (writer.writeout.watermark_ns(), writer.file());
+        let producers = owners.map(|owner| owner.join().expect("no panic"));
+        Writer::has_reached(sight.0, &sight.1, &producers);
+        let report = writer.end(&producers);
+        assert_eq!((report.records, report.threads.len()), (2, 2));
+    });
+}
+
+/// A thread takes over a ring that is full of its last owner's records.
+#[test]
+fn a_ring_is_adopted_with_what_is_in_it() {
+    check("adoption", 3, || {
+        let world = World::new();
+        let mut first = world.producer(1);
+        let ring = first.ring;
+        let mut writer = world.writer();
+        let owner = thread::spawn(move || {
+            first.emit(WORDS);
+            first.emit(TOO_MANY);
+            first.ring.release();
+            first
+        });
+        let heir = thread::spawn(move || {
+            let stamp = |ring: &Ring| ring.stamp_with(world.ticks());
+            let mut second = Producer { world, ring, id: 2, attempts: 0, stamps: Vec::new() };
+            if ring.adopt(world.hub, 2, stamp) {
+                second.emit(WORDS);
+                ring.release();
+            }
+            second
+        });
+        writer.writeout.cycle(true);
+        let producers = [owner, heir].map(|owner| owner.join().expect("no panic"));
+        writer.end(&producers);
+    });
+}
+
+/// Whoever flushes finds what was recorded before in the file, by itself or by a thread that it has heard from.
+#[test]
+fn a_flush_is_over_when_what_came_before_is_written() {
+    check("flush", 3, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        let asked: &AtomicU64 = leak(Box::new(AtomicU64::new(0)));
+        let owner = thread::spawn(move || {
+            producer.emit(WORDS);
+            // Relaxed: that the writer hears of the flush does not have to tell it more.
+            asked.store(world.ticks(), Ordering::Relaxed);
+            producer.emit(WORDS);
+            producer
+        });
+        let has_written = |writer: &mut Writer| {
+            let ticks = asked.load(Ordering::Relaxed);
+            writer.writeout.cycle(true);
+            if ticks == 0 || !writer.writeout.has_written(Stamp { ticks, is_monotonic: false }) {
+                return false;
+            }
+            let file = writer.file();
+            assert!(matches!(file[..], [Entry::Event { number: 0, .. }, ..]), "{file:?}");
+            true
         };
-        writer.cycle(true);
-        emitter.join().unwrap();
-        writer.finish(|| true);
-        let (args, lost) = events(&file);
-        let report = writer.report();
-        assert_eq!(args.len() as u64 + lost, 8);
-        assert_eq!((report.records, report.lost.full, report.late), (args.len() as u64, lost, 0));
+        has_written(&mut writer);
+        has_written(&mut writer);
+        let producer = owner.join().expect("no panic");
+        assert!(has_written(&mut writer), "nothing is in the way any more");
+        writer.end(&[producer]);
+    });
+}
+
+/// A thread that waits for room goes on when there is some: no event is lost.
+#[test]
+fn a_thread_that_waits_for_room_gets_it() {
+    check("block", 3, || {
+        let world = World::new();
+        world.hub.set_patience_ns(u64::MAX);
+        world.hub.set_writer_runs(true);
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        for _ in 0..3 {
+            producer.emit(WORDS);
+        }
+        let owner = thread::spawn(move || {
+            producer.emit(WORDS);
+            producer.emit(WORDS);
+            producer
+        });
+        writer.writeout.cycle(true);
+        let producer = owner.join().expect("no panic");
+        let report = writer.end(&[producer]);
+        assert_eq!((report.records, report.lost.total()), (5, 0));
+    });
+}
+
+/// A thread that waits for room goes on when the writer goes: what finds no room is counted.
+#[test]
+fn nobody_waits_for_a_writer_that_is_gone() {
+    check("gone", 3, || {
+        let world = World::new();
+        world.hub.set_patience_ns(u64::MAX);
+        world.hub.set_writer_runs(true);
+        let mut producer = world.producer(1);
+        let mut writer = world.writer();
+        for _ in 0..3 {
+            producer.emit(WORDS);
+        }
+        let owner = thread::spawn(move || {
+            for _ in 0..5 {
+                producer.emit(WORDS);
+            }
+            producer
+        });
+        writer.writeout.cycle(true);
+        world.hub.set_writer_runs(false);
+        let producer = owner.join().expect("no panic");
+        let report = writer.end(&[producer]);
+        assert_eq!(report.lost.total(), report.lost.full);
     });
 }

@@ -8,7 +8,7 @@ use simpletrace_format::{ByteOrder, EventId, Record, SliceReader, TraceWriter, e
 
 use crate::event::Registry;
 use crate::ring::Front;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Ordering, Word};
 
 /// A block is written when it has this many bytes: enough that the system call does not matter, and still in the cache.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -104,14 +104,7 @@ impl Output {
 
     /// Adds an event, and its name before the first of its kind.
     #[inline]
-    pub(crate) fn event(
-        &mut self,
-        registry: &Registry,
-        front: Front,
-        payload: &[AtomicU64],
-        timestamp_ns: u64,
-        pid: u32,
-    ) {
+    pub(crate) fn event(&mut self, registry: &Registry, front: Front, payload: &[Word], timestamp_ns: u64, pid: u32) {
         if self.mapped.get(front.id as usize) != Some(&true) {
             self.map(registry, front.id);
         }

@@ -26,7 +26,7 @@ use crossbeam_utils::CachePadded;
 use simpletrace_format::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 use crate::hub::Hub;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Watch, light_barrier};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Word, light_barrier};
 
 /// The words before a record's payload.
 pub(crate) const RECORD_WORDS: u64 = 2;
@@ -180,8 +180,7 @@ struct Private {
     is_monotonic: AtomicBool,
     capacity: u64,
     largest: u64,
-    words: &'static [AtomicU64],
-    watch: Watch,
+    words: &'static [Word],
 }
 
 /// What neither side needs for an ordinary record.
@@ -221,7 +220,7 @@ impl Ring {
     }
 
     /// Makes a ring of `capacity` words out of zeroed memory of [`words_for`](Self::words_for) words.
-    pub(crate) fn new(capacity: u64, words: &'static [AtomicU64]) -> Self {
+    pub(crate) fn new(capacity: u64, words: &'static [Word]) -> Self {
         debug_assert!(capacity.is_power_of_two() && words.len() == Self::words_for(capacity));
         Self {
             private: CachePadded::new(Private {
@@ -232,7 +231,6 @@ impl Ring {
                 capacity,
                 largest: Self::largest_for(capacity),
                 words,
-                watch: Watch::new(words.len()),
             }),
             shared: CachePadded::new(Shared { tail: AtomicU64::new(0), gate: AtomicU64::new(0) }),
             head: CachePadded::new(AtomicU64::new(0)),
@@ -261,7 +259,7 @@ impl Ring {
         id: u32,
         payload_bytes: u32,
         stamp: impl Fn(&Self) -> Stamp,
-        fill: impl FnOnce(&[AtomicU64]),
+        fill: impl FnOnce(&[Word]),
     ) {
         let need = RECORD_WORDS + u64::from(payload_bytes).div_ceil(8);
         // Relaxed, as all loads of the owner's fields below: only this thread stores to them.
@@ -288,21 +286,12 @@ impl Ring {
 
     /// Stores a record at `tail`, where there is room for it (I3), and publishes it.
     #[inline(always)]
-    fn put(
-        &self,
-        tail: u64,
-        kind: Kind,
-        id: u32,
-        payload_bytes: u32,
-        stamp: Stamp,
-        fill: impl FnOnce(&[AtomicU64]),
-    ) -> u64 {
+    fn put(&self, tail: u64, kind: Kind, id: u32, payload_bytes: u32, stamp: Stamp, fill: impl FnOnce(&[Word])) -> u64 {
         let front = Front { stamp, kind, id, payload_bytes };
         let need = front.words();
         let place = (tail & (self.private.capacity - 1)) as usize;
         // Never out of range: need <= largest, and the ring has as many words behind its capacity. Checked all the same.
         let Some(words) = self.private.words.get(place..place + need as usize) else { return tail };
-        self.private.watch.store(place..place + need as usize);
         // Relaxed: published by the tail.
         words[0].store(stamp.ticks, Ordering::Relaxed);
         words[1].store(front.word(), Ordering::Relaxed);
@@ -316,7 +305,8 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn stamp_with(&self, ticks: u64) -> Stamp {
         let ticks = ticks.max(self.private.last_stamp.load(Ordering::Relaxed));
-        // Relaxed: the writer reads it as a lower bound of all that is still to come, for which an old value does as well.
+        // Relaxed: the writer reads it as a lower bound of all that is still to come, for which an old value does as well. What came
+        // before it is visible behind the barrier that follows the look at it.
         self.private.last_stamp.store(ticks, Ordering::Relaxed);
         Stamp { ticks, is_monotonic: false }
     }
@@ -498,12 +488,11 @@ impl Ring {
 
     /// The record at `position`, which lies between the head and a tail that was loaded: its front and its payload's words.
     #[inline]
-    pub(crate) fn record(&self, position: u64) -> (Front, &'static [AtomicU64]) {
+    pub(crate) fn record(&self, position: u64) -> (Front, &'static [Word]) {
         let place = (position & (self.private.capacity - 1)) as usize;
         let words = &self.private.words[place..];
         // Relaxed: the load of the tail was Acquire (I4).
         let front = Front::from_words(words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed));
-        self.private.watch.load(place..place + front.words() as usize);
         (front, &words[RECORD_WORDS as usize..front.words() as usize])
     }
 

@@ -98,7 +98,7 @@ impl Rings {
 
 #[cfg(not(loom))]
 fn make(capacity_words: u64) -> Option<&'static Ring> {
-    use crate::sync::AtomicU64 as Word;
+    use crate::sync::Word;
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
     let words = Ring::words_for(capacity_words);
@@ -130,6 +130,7 @@ const fn populate() -> rustix::mm::MapFlags {
 
 #[cfg(loom)]
 fn make(capacity_words: u64) -> Option<&'static Ring> {
-    let words: Vec<AtomicU64> = (0..Ring::words_for(capacity_words)).map(|_| AtomicU64::new(0)).collect();
-    Some(Box::leak(Box::new(Ring::new(capacity_words, words.leak()))))
+    use crate::sync::{Word, leak};
+    let words: Box<[Word]> = (0..Ring::words_for(capacity_words)).map(|_| Word::new(0)).collect();
+    Some(leak(Box::new(Ring::new(capacity_words, leak(words)))))
 }

@@ -1,7 +1,9 @@
 //! The atomics of the protocol: the standard library's, or loom's when the protocol is model-checked.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicU64 as Word, Ordering,
+};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -19,44 +21,62 @@ pub(crate) fn light_barrier() {
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Watches who touches which words of a ring, under loom: their atomics would hide from it that one side stores to a word before the
-/// other has done with it, since loom never lets a load see a store that comes later.
-pub(crate) struct Watch {
-    #[cfg(loom)]
-    words: Vec<loom::cell::UnsafeCell<()>>,
-}
+/// A word of a ring. The protocol keeps its two sides apart so well that plain memory would do; under loom it is just that, and loom
+/// reports every access that another one does not happen before. Where atomics are modelled as such, it could not: it executes
+/// loads in their order, so that a word that is overwritten too early would never be read too late.
+#[cfg(loom)]
+pub(crate) struct Word(loom::cell::UnsafeCell<u64>);
 
-#[cfg(not(loom))]
-impl Watch {
-    pub(crate) const fn new(_words: usize) -> Self {
-        Self {}
+// SAFETY: no two threads are let through at once: loom panics instead.
+#[cfg(loom)]
+unsafe impl Sync for Word {}
+
+#[cfg(loom)]
+impl Word {
+    pub(crate) fn new(value: u64) -> Self {
+        Self(loom::cell::UnsafeCell::new(value))
     }
 
-    #[inline(always)]
-    pub(crate) fn store(&self, _words: std::ops::Range<usize>) {}
+    #[track_caller]
+    pub(crate) fn load(&self, _: Ordering) -> u64 {
+        // SAFETY: loom has checked that no store is concurrent.
+        self.0.with(|word| unsafe { *word })
+    }
 
-    #[inline(always)]
-    pub(crate) fn load(&self, _words: std::ops::Range<usize>) {}
+    #[track_caller]
+    pub(crate) fn store(&self, value: u64, _: Ordering) {
+        // SAFETY: loom has checked that no other access is concurrent.
+        self.0.with_mut(|word| unsafe { *word = value });
+    }
 }
 
 #[cfg(loom)]
-impl Watch {
-    pub(crate) fn new(words: usize) -> Self {
-        Self { words: (0..words).map(|_| loom::cell::UnsafeCell::new(())).collect() }
+mod leak {
+    use std::alloc::{Layout, dealloc};
+    use std::cell::RefCell;
+
+    thread_local! {
+        static LEAKED: RefCell<Vec<(*mut u8, Layout)>> = const { RefCell::new(Vec::new()) };
     }
 
-    pub(crate) fn store(&self, words: std::ops::Range<usize>) {
-        self.words[words].iter().for_each(|word| word.with_mut(|_| ()));
+    /// Makes something live until [`free_leaked`]: loom runs all threads of a model on one, and a model very often.
+    pub(crate) fn leak<T: ?Sized>(value: Box<T>) -> &'static T {
+        let value: &'static T = Box::leak(value);
+        let layout = Layout::for_value(value);
+        LEAKED.with_borrow_mut(|leaked| leaked.push((std::ptr::from_ref(value).cast_mut().cast(), layout)));
+        value
     }
 
-    pub(crate) fn load(&self, words: std::ops::Range<usize>) {
-        self.words[words].iter().for_each(|word| word.with(|_| ()));
+    /// Frees what [`leak`] has returned, without dropping it: when a model has ended and begins anew.
+    pub(crate) fn free_leaked() {
+        for (memory, layout) in LEAKED.take() {
+            // SAFETY: it was made by a box of that layout, and nothing of the execution before is in use any more.
+            unsafe { dealloc(memory, layout) };
+        }
     }
 }
-
-// SAFETY: what is in the cells is nothing, and loom's accesses to them are checked, not made.
 #[cfg(loom)]
-unsafe impl Sync for Watch {}
+pub(crate) use leak::{free_leaked, leak};
 
 /// Declares a function that is `const`, except under loom, whose atomics cannot be made at compile time.
 macro_rules! const_fn {

@@ -16,14 +16,14 @@ use crate::hub::Hub;
 use crate::output::{Output, Written};
 use crate::report::{Lost, Report, ThreadReport};
 use crate::ring::{Front, Kind, Losses, Ring, Stamp};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Ordering, Word};
 
 /// Where there is no barrier, what was stamped so long ago is taken to be visible.
 const GRACE_NS: u64 = 10_000_000;
 /// An emit that takes longer than this is given up: the thread was stopped, or jumped out of a signal handler.
 const STUCK_NS: u64 = 2_000_000_000;
 /// How often to look again at an open gate: an emit takes a few ns unless its thread is off its processor.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 200 };
 /// Idle rings kept ready.
 const SPARES: usize = 2;
 /// The most threads that are reported one by one.
@@ -64,7 +64,7 @@ pub(crate) struct Writeout {
     is_off: bool,
     pid: Option<u32>,
     from_ns: u64,
-    /// All records up to here are written.
+    /// All records before it are written, and none behind it; one at it may still be on its way.
     watermark_ns: u64,
     /// The time of the record before.
     last_ns: u64,
@@ -89,6 +89,9 @@ struct Tracked {
     tail: u64,
     /// The ring holds nothing earlier that is not visible.
     safe_ns: u64,
+    /// The ring's last stamp, looked at before the barrier: then what came before that stamp is visible behind it. Looked at behind
+    /// the tail, it could be that of an emit which began after the tail was loaded, and a record between the two be missed.
+    last_stamp: u64,
     /// An emit that has been under way for long: its gate's number, and since when.
     stuck: Option<(u64, u64)>,
     /// The ticks before which nothing will come of an emit that holds the watermark back.
@@ -189,6 +192,9 @@ impl Writeout {
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
         }
+        for tracked in &mut self.rings {
+            tracked.last_stamp = tracked.ring.last_stamp();
+        }
         let anchor = self.anchor();
         let had_barrier = self.has_barrier && barrier::heavy_barrier();
         // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
@@ -213,6 +219,12 @@ impl Writeout {
     pub(crate) fn has_written(&mut self, stamp: Stamp) -> bool {
         // A little later than the stamp, as both are rounded down.
         self.ns(stamp) < self.watermark_ns
+    }
+
+    /// Before it all is written.
+    #[cfg(all(loom, test))]
+    pub(crate) fn watermark_ns(&self) -> u64 {
+        self.watermark_ns
     }
 
     #[inline]
@@ -344,7 +356,7 @@ impl Writeout {
     }
 
     #[inline]
-    fn event(&mut self, front: Front, payload: &[AtomicU64], at_ns: u64, pid: u32) {
+    fn event(&mut self, front: Front, payload: &[Word], at_ns: u64, pid: u32) {
         if !self.marks.is_empty() {
             self.write_marks(at_ns);
         }
@@ -381,7 +393,7 @@ impl Writeout {
 
     /// Takes a record that is no event.
     #[cold]
-    fn other(&mut self, index: usize, front: Front, payload: &[AtomicU64], at_ns: u64) {
+    fn other(&mut self, index: usize, front: Front, payload: &[Word], at_ns: u64) {
         let tracked = &mut self.rings[index];
         let word = |index: usize| payload.get(index).map_or(0, |word| word.load(Ordering::Relaxed));
         let pid = self.pid.unwrap_or(tracked.owner.thread_id);
@@ -597,6 +609,7 @@ impl Tracked {
             taken,
             tail: taken,
             safe_ns,
+            last_stamp: 0,
             stuck: None,
             held_ticks: None,
             told: Told { in_band: before.in_band(), nested: before.nested },
@@ -608,16 +621,16 @@ impl Tracked {
 
     /// Looks at the ring behind the barrier; returns until when it is complete.
     fn look(&mut self, complete_ns: u64, now_ns: u64, converter: &mut Converter) -> u64 {
-        let gate = self.ring.gate();
-        let mut is_under_way = gate & 1 != 0;
+        let mut gate = self.ring.gate();
         for _ in 0..LOOKS {
-            // Another number will do: that emit is over, and the next began behind the barrier.
-            is_under_way = is_under_way && self.ring.gate() == gate;
-            if !is_under_way {
+            // Another odd number would say as well that the emit is over, but not bring its tail along as a closed gate does.
+            if gate & 1 == 0 {
                 break;
             }
             std::hint::spin_loop();
+            gate = self.ring.gate();
         }
+        let is_under_way = gate & 1 != 0;
         // Only now, behind the last look at the gate.
         self.tail = self.ring.tail();
         self.held_ticks = None;
@@ -628,8 +641,8 @@ impl Tracked {
             };
             self.stuck = Some((gate, since_ns));
             if now_ns.saturating_sub(since_ns) < STUCK_NS {
-                // What is being recorded has a stamp not before the ring's last.
-                let last = self.ring.last_stamp();
+                // What is being recorded has a stamp not before the one that was the last before the barrier.
+                let last = self.last_stamp;
                 self.held_ticks = Some(last);
                 if converter.reaches_back_to(last) {
                     self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
