@@ -115,6 +115,12 @@ impl Baseline {
         }
     }
 
+    /// How many records of three numbers fill the ring so far that the next wakes the writer.
+    #[must_use]
+    pub const fn room(&self) -> u32 {
+        (WAKE_BYTES / (HEADER_BYTES + 24)) as u32
+    }
+
     /// The records lost so far.
     #[must_use]
     pub fn lost(&self) -> u64 {
