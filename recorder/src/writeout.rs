@@ -137,7 +137,7 @@ impl Writeout {
             let _ = converter.push(anchor);
         }
         let counts = Report { file: output.path().to_owned(), ..Report::default() };
-        Self {
+        let mut writeout = Self {
             hub,
             registry,
             take_anchor,
@@ -158,7 +158,12 @@ impl Writeout {
             clock_fault: None,
             tsc_until_ns: u64::MAX,
             counts,
+        };
+        if from_ns > 0 {
+            // Before any event is enabled again: what is lost from now on is lost in this recording.
+            writeout.find_rings();
         }
+        writeout
     }
 
     /// Changes to `CLOCK_MONOTONIC` before anything is written.
