@@ -21,7 +21,8 @@ impl Event {
     #[inline(always)]
     pub fn emit_words<const N: usize>(&self, words: [u64; N]) {
         if self.is_enabled() {
-            self.record_words(&words);
+            // A copy of its own, for the arguments not to be stored anywhere before the event is known to be enabled.
+            self.record_words(&{ words });
         }
     }
 

@@ -13,6 +13,9 @@ use crate::sync::{Ordering, Word};
 /// A block is written when it has this many bytes: enough that the system call does not matter, and still in the cache.
 const BLOCK_BYTES: usize = 256 << 10;
 
+/// What stands before an event's payload.
+const FRONT_BYTES: usize = 32;
+
 /// What the files that are written look like: that of nearly every machine, and readers find it out.
 const ORDER: ByteOrder = ByteOrder::Little;
 
@@ -29,7 +32,9 @@ pub(crate) struct Output {
     target: Target,
     path: PathBuf,
     /// Whole records.
-    block: Vec<u8>,
+    block: Block,
+    /// Memory for records that are no events.
+    scratch: Vec<u8>,
     /// The events among them.
     block_records: u64,
     /// Which events have been given a name in this file, by id.
@@ -37,6 +42,42 @@ pub(crate) struct Output {
     /// The length of what was written, or `None` if the file is no regular one and cannot be cut.
     length: Option<u64>,
     failed: Option<io::Error>,
+}
+
+/// Bytes that gather: memory that is initialised once, so that a record is stored into it as it is, and looked after once.
+struct Block {
+    bytes: Vec<u8>,
+    filled: usize,
+}
+
+impl Block {
+    fn new() -> Self {
+        Self { bytes: vec![0; BLOCK_BYTES + (BLOCK_BYTES >> 2)], filled: 0 }
+    }
+
+    fn filled(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    /// The next `length` bytes, not filled yet.
+    #[inline]
+    fn room(&mut self, length: usize) -> &mut [u8] {
+        let end = self.filled + length;
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        &mut self.bytes[self.filled..end]
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize) {
+        self.bytes.resize(length.next_power_of_two(), 0);
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.filled += bytes.len();
+    }
 }
 
 /// What became of a block.
@@ -77,9 +118,12 @@ impl Output {
     }
 
     fn begin(target: Target, path: PathBuf, length: Option<u64>) -> io::Result<Self> {
-        let mut block = Vec::with_capacity(BLOCK_BYTES + (BLOCK_BYTES >> 2));
-        TraceWriter::new(&mut block, ORDER)?;
-        let mut output = Self { target, path, block, block_records: 0, mapped: Vec::new(), length, failed: None };
+        let mut scratch = Vec::new();
+        TraceWriter::new(&mut scratch, ORDER)?;
+        let mut block = Block::new();
+        block.append(&scratch);
+        let mut output =
+            Self { target, path, block, scratch, block_records: 0, mapped: Vec::new(), length, failed: None };
         output.write_out();
         match output.failed {
             Some(error) => Err(error),
@@ -99,7 +143,7 @@ impl Output {
     /// Whether it is time to [`write_out`](Self::write_out).
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.block.len() >= BLOCK_BYTES
+        self.block.filled >= BLOCK_BYTES
     }
 
     /// Adds an event, and its name before the first of its kind.
@@ -108,20 +152,16 @@ impl Output {
         if self.mapped.get(front.id as usize) != Some(&true) {
             self.map(registry, front.id);
         }
-        self.block.extend_from_slice(&event_front(
-            ORDER,
-            EventId(front.id.into()),
-            timestamp_ns,
-            front.payload_bytes,
-            pid,
-        ));
-        let length = self.block.len() + front.payload_bytes as usize;
-        for word in payload {
-            // Relaxed: they are ours since the tail was loaded.
-            self.block.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        let record = self.block.room(FRONT_BYTES + size_of_val(payload));
+        if let Some((to, rest)) = record.split_first_chunk_mut() {
+            *to = event_front(ORDER, EventId(front.id.into()), timestamp_ns, front.payload_bytes, pid);
+            for (to, word) in rest.as_chunks_mut().0.iter_mut().zip(payload) {
+                // Relaxed: they are ours since the tail was loaded.
+                *to = word.load(Ordering::Relaxed).to_le_bytes();
+            }
         }
-        // The last word of a payload with strings is filled up.
-        self.block.truncate(length);
+        // Not the zeros that the last word of a payload with strings is filled up with.
+        self.block.filled += FRONT_BYTES + front.payload_bytes as usize;
         self.block_records += 1;
     }
 
@@ -133,43 +173,47 @@ impl Output {
         }
         self.mapped[place] = true;
         if let Some(name) = registry.name_of(id) {
+            self.scratch.clear();
             // Cannot fail: names are checked when they are registered.
-            let _ = TraceWriter::append(&mut self.block, ORDER).mapping(EventId(id.into()), name);
+            let _ = TraceWriter::append(&mut self.scratch, ORDER).mapping(EventId(id.into()), name);
+            self.block.append(&self.scratch);
         }
     }
 
     /// Adds a record that says that events are missing.
     pub(crate) fn dropped(&mut self, timestamp_ns: u64, pid: u32, count: u64) {
-        // Cannot fail: the block is in memory.
-        let _ = TraceWriter::append(&mut self.block, ORDER).dropped(timestamp_ns, pid, count);
+        self.scratch.clear();
+        // Cannot fail: it is in memory.
+        let _ = TraceWriter::append(&mut self.scratch, ORDER).dropped(timestamp_ns, pid, count);
+        self.block.append(&self.scratch);
     }
 
     /// Writes the block. If that fails, the file ends with its last whole record, and takes nothing more.
     pub(crate) fn write_out(&mut self) -> Written {
-        if self.block.is_empty() {
+        if self.block.filled == 0 {
             return Written::default();
         }
         let records = std::mem::take(&mut self.block_records);
         let mut done = 0;
-        while done < self.block.len() && self.failed.is_none() {
-            match self.target.write(&self.block[done..]) {
+        while done < self.block.filled && self.failed.is_none() {
+            match self.target.write(&self.block.filled()[done..]) {
                 Ok(0) => self.failed = Some(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => self.failed = Some(error),
             }
         }
-        let written = if done == self.block.len() {
+        let written = if done == self.block.filled {
             Written { records, bytes: done as u64, ..Written::default() }
         } else {
-            let written = whole_records(&self.block, done);
+            let written = whole_records(self.block.filled(), done);
             self.cut(written.bytes as usize, done);
             written
         };
         if let Some(length) = &mut self.length {
             *length += written.bytes;
         }
-        self.block.clear();
+        self.block.filled = 0;
         written
     }
 

@@ -309,6 +309,8 @@ impl Writeout {
             }
         }
         while let Some(Reverse((mut at_ns, index))) = next.pop() {
+            let tracked = &self.rings[index];
+            let (mut front, mut payload) = tracked.ring.record(tracked.taken);
             // Records of a ring are in order: one after the other, until another ring's is earlier.
             let other = next.peek().map_or((u64::MAX, usize::MAX), |&Reverse(other)| other);
             let limit = other.min((watermark_ns, usize::MAX));
@@ -319,7 +321,7 @@ impl Writeout {
                     }
                     break;
                 }
-                taken += self.take(index, at_ns);
+                taken += self.take(index, front, payload, at_ns);
                 if self.output.is_full() {
                     self.give_back();
                     self.write_out();
@@ -328,7 +330,7 @@ impl Writeout {
                 if tracked.taken == tracked.tail {
                     break;
                 }
-                let (front, _) = tracked.ring.record(tracked.taken);
+                (front, payload) = tracked.ring.record(tracked.taken);
                 at_ns = self.ns(front.stamp);
             }
         }
@@ -339,11 +341,10 @@ impl Writeout {
         taken
     }
 
-    /// Takes one record out of a ring; returns its bytes there.
+    /// Takes a ring's next record, whose front and payload these are, out of it; returns its bytes there.
     #[inline]
-    fn take(&mut self, index: usize, at_ns: u64) -> u64 {
+    fn take(&mut self, index: usize, front: Front, payload: &[Word], at_ns: u64) -> u64 {
         let tracked = &mut self.rings[index];
-        let (front, payload) = tracked.ring.record(tracked.taken);
         tracked.taken += front.words();
         if front.kind == Kind::Event {
             tracked.owner.records += 1;
