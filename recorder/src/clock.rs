@@ -88,7 +88,7 @@ impl Anchor {
     /// What a reading that nothing interrupts takes at most, in ticks: no need to try again.
     const GOOD_TICKS: u64 = 200;
 
-    /// Reads both, or the clock alone.
+    /// Reads both, or the clock alone. No stamp that was taken before has more ticks.
     pub(crate) fn take(monotonic: bool) -> Self {
         if monotonic {
             let ns = monotonic_ns();
@@ -97,9 +97,13 @@ impl Anchor {
         let mut best: Option<(u64, Self)> = None;
         for _ in 0..Self::TRIES {
             let before = tsc();
+            // Without fences the processor could read the counter outside of what the two readings enclose.
+            load_fence();
             let ns = monotonic_ns();
+            load_fence();
             let after = tsc();
-            let width = after.saturating_sub(before);
+            // Backwards, it encloses nothing.
+            let Some(width) = after.checked_sub(before) else { continue };
             if best.is_none_or(|(least, _)| width < least) {
                 best = Some((width, Self { ticks: before + width / 2, ns, error_ticks: width.div_ceil(2) }));
             }
