@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use simpletrace_format::MAX_NAME_BYTES;
 
-use crate::pattern::{is_pattern, matches};
+use crate::pattern::stands_for;
 
 /// An event that a program may record: a `static`, to be registered before it can be enabled.
 ///
@@ -131,12 +131,6 @@ struct Rule {
     on: bool,
 }
 
-impl Rule {
-    fn is_for(&self, name: &str) -> bool {
-        if is_pattern(&self.pattern) { matches(&self.pattern, name) } else { self.pattern == name }
-    }
-}
-
 impl Registry {
     pub(crate) const fn new() -> Self {
         Self { inner: Mutex::new(Inner { events: Vec::new(), rules: Vec::new(), is_suspended: false }) }
@@ -187,7 +181,7 @@ impl Registry {
         inner.rules.retain(|rule| rule.pattern != pattern);
         inner.rules.push(Rule { pattern: pattern.to_owned(), on });
         let mut events = 0;
-        for event in inner.events.iter().filter(|event| Rule { pattern: pattern.to_owned(), on }.is_for(event.name)) {
+        for event in inner.events.iter().filter(|event| stands_for(pattern, event.name)) {
             events += 1;
             inner.switch(event);
         }
@@ -224,7 +218,7 @@ impl Registry {
 impl Inner {
     /// Makes the event what it is to be.
     fn switch(&self, event: &Event) {
-        let on = self.rules.iter().rev().find(|rule| rule.is_for(event.name)).is_some_and(|rule| rule.on);
+        let on = self.rules.iter().rev().find(|rule| stands_for(&rule.pattern, event.name)).is_some_and(|rule| rule.on);
         // Release: see `Event::id`.
         event.is_enabled.store(on && !self.is_suspended, Ordering::Release);
     }
