@@ -1,6 +1,6 @@
 //! How many records per second arrive, when one thread offers them at a steady rate. See ../README.md.
 //!
-//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N]`
+//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N] [--repeat N] [--ring-mib N]`
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => vec![1, 2, 5, 10, 20, 25],
     };
     let repetitions = if args.is_smoke { 1 } else { args.number("--repeat").unwrap_or(3) };
+    let ring_bytes = (args.number("--ring-mib").unwrap_or(1) as u64) << 20;
     let folder = tempfile::tempdir_in(args.text("--folder").map_or_else(std::env::temp_dir, PathBuf::from))?;
     let file = folder.path().join("trace");
     register(&[&WORDS])?;
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|{}", " --- |".repeat(7));
     for &rate in &rates {
         for _ in 0..repetitions {
-            let recorder = Recorder::start(&Options::new(&file))?;
+            let recorder = Recorder::start(&Options::new(&file).ring_bytes(ring_bytes))?;
             let (records, took) = produce(rate, time, |events| emit_words(&WORDS, events));
             let report = recorder.finish(Duration::from_secs(10))?;
             print("simpletrace", rate, records, took, report.records, report.lost.total());
