@@ -90,7 +90,7 @@ impl World {
             pid: None,
             from_ns: 0,
         });
-        Writer { writeout, bytes }
+        Writer { writeout, bytes, reached: Vec::new() }
     }
 }
 
@@ -136,6 +136,8 @@ fn word_of(id: u32, number: u64, index: usize) -> u64 {
 struct Writer {
     writeout: Writeout,
     bytes: Arc<Mutex<Vec<u8>>>,
+    /// The watermark and the number of entries behind each cycle.
+    reached: Vec<(u64, usize)>,
 }
 
 /// An entry of the file.
@@ -154,6 +156,11 @@ impl Entry {
 }
 
 impl Writer {
+    fn cycle(&mut self) {
+        self.writeout.cycle(true);
+        self.reached.push((self.writeout.watermark_ns(), self.file().len()));
+    }
+
     /// All that is in the file, whose events are whole and in order of time.
     fn file(&self) -> Vec<Entry> {
         let bytes = self.bytes.lock().expect("no panic");
@@ -189,6 +196,9 @@ impl Writer {
         let file = self.file();
         let report = self.writeout.report();
         assert_eq!(report.late, 0);
+        for &(watermark, entries) in &self.reached {
+            assert!(file[entries..].iter().all(|entry| entry.at() >= watermark), "late behind {watermark}: {file:?}");
+        }
         let mut records = 0;
         for producer in producers {
             let (mut next, mut told, mut gap_is_open) = (0, 0, false);
@@ -239,6 +249,7 @@ impl Writer {
 /// The two sides of a ring alone: the owner looks for room while the writer makes it, record by record.
 #[test]
 fn a_record_comes_out_once_whole_and_in_order_and_before_it_is_overwritten() {
+    // 1,581 executions, 0.3 s on two cores.
     check("ring", 4, || {
         let world = World::new();
         let mut producer = world.producer(1);
@@ -280,6 +291,7 @@ fn a_record_comes_out_once_whole_and_in_order_and_before_it_is_overwritten() {
 /// The ring fills up, room is made or not yet, and fills up again.
 #[test]
 fn a_full_ring_refuses_counts_and_says_where() {
+    // 22,256 executions, 3 s on two cores.
     check("full", 3, || {
         let world = World::new();
         let mut producer = world.producer(1);
@@ -294,8 +306,8 @@ fn a_full_ring_refuses_counts_and_says_where() {
             }
             producer
         });
-        writer.writeout.cycle(true);
-        writer.writeout.cycle(true);
+        writer.cycle();
+        writer.cycle();
         let producer = owner.join().expect("no panic");
         let report = writer.end(&[producer]);
         assert_eq!(report.lost.total(), report.lost.full);
@@ -305,6 +317,7 @@ fn a_full_ring_refuses_counts_and_says_where() {
 /// A gap opens, closes and opens again while the writer is at its start.
 #[test]
 fn the_events_of_a_gap_are_told_once() {
+    // 41,254 executions, 4 s on two cores.
     check("gaps", 4, || {
         let world = World::new();
         let mut producer = world.producer(1);
@@ -315,8 +328,8 @@ fn the_events_of_a_gap_are_told_once() {
             producer.emit(TOO_MANY);
             producer
         });
-        writer.writeout.cycle(true);
-        writer.writeout.cycle(true);
+        writer.cycle();
+        writer.cycle();
         let producer = owner.join().expect("no panic");
         let report = writer.end(&[producer]);
         assert_eq!((report.records, report.lost.too_large), (1, 2));
@@ -326,6 +339,7 @@ fn the_events_of_a_gap_are_told_once() {
 /// One thread against the writer's anchor, barrier and looks: what is before the watermark is in the file.
 #[test]
 fn nothing_before_the_watermark_is_missing() {
+    // 12,714 executions, 2.4 s on two cores.
     check("watermark", 4, || {
         let world = World::new();
         let mut producer = world.producer(1);
@@ -337,7 +351,7 @@ fn nothing_before_the_watermark_is_missing() {
         });
         let mut sights = Vec::new();
         for _ in 0..2 {
-            writer.writeout.cycle(true);
+            writer.cycle();
             sights.push((writer.writeout.watermark_ns(), writer.file()));
         }
         let producers = [owner.join().expect("no panic")];
@@ -351,6 +365,7 @@ fn nothing_before_the_watermark_is_missing() {
 /// Two threads' events come out in the order of their stamps, from whichever thread.
 #[test]
 fn events_of_two_threads_are_in_order_of_time() {
+    // 29,306 executions, 5 s on two cores.
     check("two threads", 2, || {
         let world = World::new();
         let owners = [world.producer(1), world.producer(2)].map(|mut producer| {
@@ -363,7 +378,7 @@ fn events_of_two_threads_are_in_order_of_time() {
         let mut writer = world.writer();
         let mut sights = Vec::new();
         for _ in 0..2 {
-            writer.writeout.cycle(true);
+            writer.cycle();
             sights.push((writer.writeout.watermark_ns(), writer.file()));
         }
         let producers = owners.map(|owner| owner.join().expect("no panic"));
@@ -377,7 +392,8 @@ fn events_of_two_threads_are_in_order_of_time() {
 /// Threads get rings of their own, or one that another has given back, while the writer goes through the list.
 #[test]
 fn rings_are_found_and_change_hands_without_loss() {
-    check("hands", 2, || {
+    // 29,183 executions, 5 s on two cores.
+    check("hands", 3, || {
         let world = World::new();
         let owners = [1, 2].map(|id| {
             thread::spawn(move || {
@@ -388,7 +404,7 @@ fn rings_are_found_and_change_hands_without_loss() {
             })
         });
         let mut writer = world.writer();
-        writer.writeout.cycle(true);
+        writer.cycle();
         let sight = (writer.writeout.watermark_ns(), writer.file());
         let producers = owners.map(|owner| owner.join().expect("no panic"));
         Writer::has_reached(sight.0, &sight.1, &producers);
@@ -400,6 +416,7 @@ fn rings_are_found_and_change_hands_without_loss() {
 /// A thread takes over a ring that is full of its last owner's records.
 #[test]
 fn a_ring_is_adopted_with_what_is_in_it() {
+    // 3,491 executions, 0.5 s on two cores.
     check("adoption", 3, || {
         let world = World::new();
         let mut first = world.producer(1);
@@ -420,7 +437,7 @@ fn a_ring_is_adopted_with_what_is_in_it() {
             }
             second
         });
-        writer.writeout.cycle(true);
+        writer.cycle();
         let producers = [owner, heir].map(|owner| owner.join().expect("no panic"));
         writer.end(&producers);
     });
@@ -429,6 +446,7 @@ fn a_ring_is_adopted_with_what_is_in_it() {
 /// Whoever flushes finds what was recorded before in the file, by itself or by a thread that it has heard from.
 #[test]
 fn a_flush_is_over_when_what_came_before_is_written() {
+    // 19,153 executions, 3 s on two cores.
     check("flush", 3, || {
         let world = World::new();
         let mut producer = world.producer(1);
@@ -443,7 +461,7 @@ fn a_flush_is_over_when_what_came_before_is_written() {
         });
         let has_written = |writer: &mut Writer| {
             let ticks = asked.load(Ordering::Relaxed);
-            writer.writeout.cycle(true);
+            writer.cycle();
             if ticks == 0 || !writer.writeout.has_written(Stamp { ticks, is_monotonic: false }) {
                 return false;
             }
@@ -462,7 +480,8 @@ fn a_flush_is_over_when_what_came_before_is_written() {
 /// A thread that waits for room goes on when there is some: no event is lost.
 #[test]
 fn a_thread_that_waits_for_room_gets_it() {
-    check("block", 3, || {
+    // 96 executions on two cores.
+    check("block", 4, || {
         let world = World::new();
         world.hub.set_patience_ns(u64::MAX);
         world.hub.set_writer_runs(true);
@@ -476,7 +495,7 @@ fn a_thread_that_waits_for_room_gets_it() {
             producer.emit(WORDS);
             producer
         });
-        writer.writeout.cycle(true);
+        writer.cycle();
         let producer = owner.join().expect("no panic");
         let report = writer.end(&[producer]);
         assert_eq!((report.records, report.lost.total()), (5, 0));
@@ -486,7 +505,8 @@ fn a_thread_that_waits_for_room_gets_it() {
 /// A thread that waits for room goes on when the writer goes: what finds no room is counted.
 #[test]
 fn nobody_waits_for_a_writer_that_is_gone() {
-    check("gone", 3, || {
+    // 2,487 executions, 0.6 s on two cores.
+    check("gone", 4, || {
         let world = World::new();
         world.hub.set_patience_ns(u64::MAX);
         world.hub.set_writer_runs(true);
@@ -501,7 +521,7 @@ fn nobody_waits_for_a_writer_that_is_gone() {
             }
             producer
         });
-        writer.writeout.cycle(true);
+        writer.cycle();
         world.hub.set_writer_runs(false);
         let producer = owner.join().expect("no panic");
         let report = writer.end(&[producer]);

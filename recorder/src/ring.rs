@@ -370,6 +370,8 @@ impl Ring {
             let lost = self.losses().in_band();
             tail = self.put(tail, Kind::GapEnd, 0, 8, stamp(self), |words| words[0].store(lost, Ordering::Relaxed));
             gap_is_open.store(false, Ordering::Relaxed);
+            // As when the gate is opened: the next stamp is of the same emit, and whoever sees it has to see this record.
+            light_barrier();
         }
         self.note_fill(tail + need - head);
         let half = head + capacity / 2;
