@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -16,6 +16,9 @@ use crate::render::Block;
 /// How much is gathered before it is written, in bytes: few system calls, and still within a core's own cache.
 const BLOCK_BYTES: usize = 1 << 18;
 
+/// Standard output as a path, to find out whether it is an input, too: appended to, that would never end.
+const STDOUT: &str = "/dev/stdout";
+
 /// A sink for blocks of output.
 pub(crate) struct Output {
     name: String,
@@ -25,25 +28,54 @@ pub(crate) struct Output {
     writer: Option<JoinHandle<io::Result<()>>>,
     /// The failure of a flush, not told yet.
     failed: Option<anyhow::Error>,
+    unfinished: Option<Unfinished>,
     pub(crate) block: Block,
 }
 
+/// A file that has another name until all of it is written.
+struct Unfinished {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
 impl Output {
+    /// As [`create`](Self::create), but a regular file gets its name only when it is [finished](Self::finish): a part of it is never
+    /// taken for the whole, and a file that had the name is kept if anything fails.
+    pub(crate) fn create_whole<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
+        let is_special = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        if path == Path::new("-") || is_special {
+            return Self::create(Some(path), inputs);
+        }
+        let name = path.display().to_string();
+        refuse_inputs(path, &name, inputs)?;
+        // Through a link, what it points to is written.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut part = path.file_name().unwrap_or_default().to_owned();
+        part.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(part);
+        let file = File::create_new(&temporary).with_context(|| format!("cannot create {name}"))?;
+        let unfinished = Unfinished { temporary, path };
+        Self::start(name, false, Box::new(file), Some(unfinished))
+    }
+
     /// Creates `path`, or takes standard output for `None` and `-`. None of `inputs` may be the same file.
     pub(crate) fn create<'a>(path: Option<&Path>, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
         let path = path.filter(|path| *path != Path::new("-"));
         let name = path.map_or("standard output".to_owned(), |path| path.display().to_string());
-        if let Some(path) = path {
-            for input in inputs {
-                if same_file(path, input) {
-                    bail!("output {name} is also an input, and would be lost");
-                }
-            }
-        }
-        let sink: Box<dyn Write + Send> = match path {
-            Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {name}"))?),
-            None => Box::new(stdout_file().context("cannot use standard output")?),
+        refuse_inputs(path.unwrap_or(Path::new(STDOUT)), &name, inputs)?;
+        let sink = match path {
+            Some(path) => File::create(path).with_context(|| format!("cannot create {name}"))?,
+            None => stdout_file().context("cannot use standard output")?,
         };
+        Self::start(name, path.is_none(), Box::new(sink), None)
+    }
+
+    fn start(
+        name: String,
+        is_stdout: bool,
+        sink: Box<dyn Write + Send>,
+        unfinished: Option<Unfinished>,
+    ) -> Result<Self> {
         // One block being written, one on its way, one being filled.
         let (full, to_write) = sync_channel(1);
         let (give_back, empty) = channel();
@@ -56,7 +88,7 @@ impl Output {
             .spawn(move || write_blocks(sink, &to_write, &give_back))
             .context("cannot start the writing thread")?;
         let block = Block::with_capacity(BLOCK_BYTES);
-        Ok(Self { name, is_stdout: path.is_none(), full: Some(full), empty, writer: Some(writer), failed: None, block })
+        Ok(Self { name, is_stdout, full: Some(full), empty, writer: Some(writer), failed: None, unfinished, block })
     }
 
     /// Whether it is standard output.
@@ -80,7 +112,12 @@ impl Output {
     /// Writes everything, waits for it, and says whether it worked.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.write()?;
-        self.close()
+        self.close()?;
+        if let Some(Unfinished { temporary, path }) = &self.unfinished {
+            std::fs::rename(temporary, path).with_context(|| format!("cannot write to {}", self.name))?;
+            self.unfinished = None;
+        }
+        Ok(())
     }
 
     #[cold]
@@ -104,6 +141,24 @@ impl Output {
         let result = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
         result.with_context(|| format!("cannot write to {}", self.name))
     }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(Unfinished { temporary, .. }) = self.unfinished.take() {
+            // What made it end early is told by whoever dropped it.
+            let _ = self.close();
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Refuses an output that is one of `inputs`.
+fn refuse_inputs<'a>(path: &Path, name: &str, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    if inputs.into_iter().any(|input| same_file(path, input)) {
+        bail!("output {name} is also an input, and would be lost");
+    }
+    Ok(())
 }
 
 fn write_blocks(mut sink: Box<dyn Write + Send>, full: &Receiver<Block>, give_back: &Sender<Block>) -> io::Result<()> {

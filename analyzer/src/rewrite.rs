@@ -89,7 +89,7 @@ impl Write for Output {
 ///
 /// # Errors
 ///
-/// There are none.
+/// A trace does not name its events, and no declarations are given.
 pub(crate) fn require_events(files: &Files, formats: Formats) -> Result<()> {
     if !files.events.is_empty() {
         return Ok(());
@@ -154,7 +154,7 @@ impl Rewriter {
     #[inline]
     fn writer(&mut self, order: ByteOrder) -> Result<&mut TraceWriter<Output>> {
         if self.writer.is_none() {
-            let output = Output::create(Some(&self.path), self.inputs.iter().map(PathBuf::as_path))?;
+            let output = Output::create_whole(&self.path, self.inputs.iter().map(PathBuf::as_path))?;
             self.writer = Some(TraceWriter::new(output, order)?);
         }
         let writer = self.writer.as_mut().context("the output was closed before its end")?;
@@ -208,6 +208,10 @@ impl Rewriter {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let record = &event.record;
         let is_turned = !self.part.copies && !record.payload.bytes().is_empty();
+        if is_turned && record.id >= EventId::FIRST_SPECIAL {
+            self.left_out.count_unnamed(&self.part, record.offset);
+            return Ok(());
+        }
         if is_turned && self.part.header.version != Version::V0 && event.fit != Fit::Exact {
             self.left_out.count_unturned(&self.part, record.offset);
             return Ok(());

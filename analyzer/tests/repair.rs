@@ -364,6 +364,62 @@ fn outputs_that_cannot_be_are_errors() {
 }
 
 #[test]
+fn a_standard_output_that_is_an_input_is_refused_before_it_grows() {
+    let dir = Dir::with([("t.trace", &sample::sample(ByteOrder::Little)[..])]);
+    let run = dir.call("repair t.trace -o -").run_with(|command| {
+        let file = std::fs::OpenOptions::new().append(true).open(dir.path("t.trace")).unwrap();
+        command.stdout(file).stderr(std::process::Stdio::piped());
+    });
+    assert_eq!(run.exits(2).stderr, "error: output standard output is also an input, and would be lost\n");
+    assert_eq!(dir.read("t.trace"), sample::sample(ByteOrder::Little));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_cannot_be_finished_leaves_the_old_one_and_nothing_else() {
+    let dir = Dir::new();
+    // 4 MB, of which no more than 64 KiB may be written.
+    let big = sample::trace(ByteOrder::Little, |writer| {
+        sample::mappings(writer)?;
+        (0..100_000).try_for_each(|at_ns| writer.event(sample::IDLE, at_ns, 7, &[]))
+    });
+    dir.write("big.trace", big);
+    dir.write("out", "old");
+    let program = env!("CARGO_BIN_EXE_simpletrace-rs");
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" repair big.trace -o out", program])
+        .current_dir(dir.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot write to out: File too large"), "{said}");
+    assert_eq!(dir.read("out"), b"old");
+    let mut names: Vec<_> = std::fs::read_dir(dir.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["big.trace", "out"]);
+}
+
+#[test]
+fn a_reserved_id_in_version_0_is_left_out_and_all_else_kept() {
+    let Some(traces) = shared::traces("a_reserved_id_in_version_0", "old/v0-0.14-x86_64.trace") else { return };
+    let mut file = traces.read("old/v0-0.14-x86_64.trace");
+    // The id of a record somewhere; they are 64 bytes each, the header too.
+    let at = 64 * 180;
+    file[at..at + 8].copy_from_slice(&(1u64 << 63).to_le_bytes());
+    let dir = Dir::with([("t.trace", &file[..]), ("ev", &traces.read("old/v0-0.14-x86_64.trace-events"))]);
+    let before = dir.run("decode t.trace ev -F ndjson");
+    for command in ["repair", "slice"] {
+        let run = dir.run(&format!("{command} t.trace ev -o out")).exits(1);
+        assert!(run.stderr.contains("1 record left out, the first at offset 11520 of t.trace"), "{}", run.stderr);
+        let after = dir.run("decode out ev -F ndjson").exits(0);
+        let events =
+            |run: &support::program::Run| run.ndjson().iter().filter(|line| line["event"] != "dropped").count();
+        assert_eq!(events(&after), events(&before) - 1);
+    }
+}
+
+#[test]
 fn an_unknown_count_is_unknown_everywhere_but_for_compat() {
     let file = sample::trace(ByteOrder::Little, |writer| {
         sample::mappings(writer)?;
