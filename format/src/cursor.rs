@@ -31,22 +31,32 @@ impl ByteOrder {
         }
     }
 
-    pub(crate) fn put_u32(self, value: u32, out: &mut Vec<u8>) {
+    #[inline]
+    pub(crate) fn u32_bytes(self, value: u32) -> [u8; 4] {
         let mut bytes = [0; 4];
         match self {
             Self::Little => LittleEndian::write_u32(&mut bytes, value),
             Self::Big => BigEndian::write_u32(&mut bytes, value),
         }
-        out.extend_from_slice(&bytes);
+        bytes
     }
 
-    pub(crate) fn put_u64(self, value: u64, out: &mut Vec<u8>) {
+    #[inline]
+    pub(crate) fn u64_bytes(self, value: u64) -> [u8; 8] {
         let mut bytes = [0; 8];
         match self {
             Self::Little => LittleEndian::write_u64(&mut bytes, value),
             Self::Big => BigEndian::write_u64(&mut bytes, value),
         }
-        out.extend_from_slice(&bytes);
+        bytes
+    }
+
+    pub(crate) fn put_u32(self, value: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.u32_bytes(value));
+    }
+
+    pub(crate) fn put_u64(self, value: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.u64_bytes(value));
     }
 }
 

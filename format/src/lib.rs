@@ -97,7 +97,7 @@ pub use record::{
 };
 pub use recover::{Candidate, Damage, Recovered, RecoveringReader};
 pub use value::Value;
-pub use writer::{TraceWriter, WriteError};
+pub use writer::{TraceWriter, WriteError, event_front};
 
 /// The README's example, compiled.
 #[cfg(doctest)]

@@ -48,6 +48,11 @@ impl<W: Write> TraceWriter<W> {
         Ok(Self { sink, order, record })
     }
 
+    /// Goes on with a file whose header is written.
+    pub const fn append(sink: W, order: ByteOrder) -> Self {
+        Self { sink, order, record: Vec::new() }
+    }
+
     /// Writes a mapping record: from here on, `id` means `name`.
     ///
     /// # Errors
@@ -162,6 +167,28 @@ impl<W: Write> TraceWriter<W> {
         self.order.put_u64(record_type, &mut self.record);
         self.order.put_u64(id.0, &mut self.record);
     }
+}
+
+/// Returns what stands before the payload of an event record in a version 4 file, for those who write payloads of their own.
+///
+/// # Panics
+///
+/// In debug builds, if the record is longer than [`MAX_RECORD_BYTES`].
+#[inline]
+#[must_use]
+pub fn event_front(order: ByteOrder, id: EventId, timestamp_ns: u64, payload_bytes: u32, pid: u32) -> [u8; 32] {
+    debug_assert!(payload_bytes <= MAX_RECORD_BYTES - RECORD_HEADER_BYTES);
+    let mut front = [0; 32];
+    let words = [TYPE_EVENT, id.0, timestamp_ns];
+    let halves = [RECORD_HEADER_BYTES + payload_bytes, pid];
+    let (front_words, front_halves) = front.split_at_mut(24);
+    for (place, word) in front_words.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&order.u64_bytes(word));
+    }
+    for (place, half) in front_halves.chunks_exact_mut(4).zip(halves) {
+        place.copy_from_slice(&order.u32_bytes(half));
+    }
+    front
 }
 
 fn ordinary(id: EventId) -> Result<EventId, WriteError> {

@@ -1,0 +1,116 @@
+//! What an event costs the thread that records it, beside others. See ../README.md.
+//!
+//! `cargo bench -p simpletrace-benches --bench emit -- [--rounds N]`
+
+// ticklog's `configure!` makes macros.
+#![cfg_attr(feature = "rivals", allow(missing_docs))]
+
+use std::error::Error;
+use std::process::Command;
+use std::time::Duration;
+
+use simpletrace_benches::contestants::{
+    BaselineContestant, Check, Contestant, DISABLED, EmptyLoop, Floor, Kind, STRING, Simpletrace, WORDS,
+};
+#[cfg(feature = "rivals")]
+use simpletrace_benches::rivals;
+use simpletrace_benches::rounds::{self, Measured};
+use simpletrace_benches::stats::{Ratio, Summary};
+use simpletrace_benches::{Args, print_machine};
+use simpletrace_recorder::{Options, Recorder, enable, register};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args = Args::of_process();
+    let rounds = args.number("--rounds").unwrap_or(if args.is_smoke { 3 } else { 2000 });
+
+    let folder = tempfile::tempdir()?;
+    register(&[&WORDS, &STRING, &DISABLED])?;
+    enable(WORDS.name());
+    enable(STRING.name());
+    let recorder = Recorder::start(&Options::new(folder.path().join("simpletrace")))?;
+    let baseline = BaselineContestant::start(&folder.path().join("baseline"))?;
+    let floor = Floor::new("rdtsc + 5 stores");
+    let again = Floor::new("rdtsc + 5 stores, again");
+    let check = Check::default();
+    let words = Simpletrace::new(&recorder, Kind::Words);
+    let string = Simpletrace::new(&recorder, Kind::String);
+    let disabled = Simpletrace::new(&recorder, Kind::Disabled);
+
+    print_machine();
+    let off: &[&dyn Contestant] = &[&EmptyLoop, &check, &disabled];
+    #[cfg_attr(not(feature = "rivals"), expect(unused_mut))]
+    let mut on: Vec<&dyn Contestant> = vec![&floor, &again, &words, &string, &baseline];
+    #[cfg(feature = "rivals")]
+    let (lines, tracing) = (rivals::Lines::default(), rivals::Tracing::start()?);
+    #[cfg(feature = "rivals")]
+    let _guard = ticklog::configure! {
+        sink: ticklog::WriterSink::new(lines.clone()),
+        max_level: ticklog::Level::Info,
+    }
+    .map_err(|error| error.to_string())?;
+    #[cfg(feature = "rivals")]
+    let ticklog = rivals::Ticklog::new(lines, log_with_ticklog);
+    #[cfg(feature = "rivals")]
+    on.extend([&ticklog as &dyn Contestant, &tracing]);
+    #[cfg(not(feature = "rivals"))]
+    println!("Without ticklog and tracing: they are built with --features rivals.\n");
+    println!("{}\n", lttng());
+
+    println!("### Switched off, one thread: ns per event\n");
+    print(off, &rounds::measure(off, 1, rounds), &[1]);
+    for threads in [1, 2] {
+        println!("### Recorded, {threads} thread{}: ns per event and thread\n", if threads == 1 { "" } else { "s" });
+        print(&on, &rounds::measure(&on, threads, rounds), &[0, 4]);
+    }
+    let report = recorder.finish(Duration::from_secs(2))?;
+    println!("simpletrace: {} events, {} lost, {} cycles", report.records, report.lost.total(), report.cycles);
+    Ok(())
+}
+
+#[cfg(feature = "rivals")]
+#[inline(never)]
+fn log_with_ticklog(lines: u32) {
+    for i in 0..u64::from(lines) {
+        ticklog::info!("{} {} {}", i, i << 9, 0x1234_5678_9abc_def0_u64);
+    }
+}
+
+/// Why LTTng-UST does not take part.
+fn lttng() -> &'static str {
+    let found =
+        Command::new("pkg-config").args(["--exists", "lttng-ust"]).status().is_ok_and(|status| status.success());
+    if found {
+        "SKIPPED: LTTng-UST is installed, but nothing here measures it yet"
+    } else {
+        "SKIPPED: LTTng-UST is not installed"
+    }
+}
+
+/// Prints a table with ratios to the contestants with these numbers.
+fn print(contestants: &[&dyn Contestant], measured: &Measured, references: &[usize]) {
+    print!("| contestant | min | quartile | median | quartile | events per window | lost |");
+    for &reference in references {
+        print!(" x {} |", contestants[reference].name());
+    }
+    println!("\n|{}", " --- |".repeat(7 + references.len()));
+    if measured.samples[0].is_empty() {
+        println!("| no round in which both threads ran at once |");
+    }
+    for (index, contestant) in contestants.iter().enumerate() {
+        let sample = &measured.samples[index];
+        if sample.is_empty() {
+            continue;
+        }
+        let Summary { min, first_quartile, median, third_quartile } = Summary::of(sample);
+        print!("| {} | {min:.2} | {first_quartile:.2} | {median:.2} | {third_quartile:.2} |", contestant.name());
+        print!(" {} | {} |", measured.events[index], contestant.lost());
+        for &reference in references {
+            let Ratio { ratio, low, high } = Ratio::of(sample, &measured.samples[reference]);
+            let of_min = min / Summary::of(&measured.samples[reference]).min;
+            print!(" {ratio:.3} ({low:.3} to {high:.3}), least {of_min:.3} |");
+        }
+        println!();
+    }
+    let rounds = measured.samples[0].len();
+    println!("\n{rounds} rounds; {} left out, as two threads did not run at once.\n", measured.left_out);
+}

@@ -1,0 +1,99 @@
+//! Records a program's events into QEMU's simpletrace format, version 4: a ring per thread, one writeout thread, no silent loss.
+//!
+//! What is promised:
+//!
+//! - A disabled event costs a load and a branch; an enabled one about as much as reading the time-stamp counter: no lock, system call,
+//!   allocation or read-modify-write, but at a thread's first event and when its ring is half full.
+//! - Events may be recorded on any thread, in destructors of thread-locals and in signal handlers.
+//! - The file is in order of time across threads, and each thread's events are in the order in which it recorded them.
+//! - An event that is not in the file is counted, by thread and cause, and the file says where in time it is missing.
+//! - Data is in the file 100 ms after the event, unless a thread is off its processor inside an emit, or the target takes nothing.
+//! - A full disk or a dead writer never stops the program; it is told once, and events are counted.
+//!
+//! What is not: that events survive `SIGKILL` or `_exit` (the last 100 ms may be lost), recording in a forked child, and times across
+//! threads that are exact beyond what the processors' counters agree on.
+//!
+//! Start at [`Event`], [`register`], [`enable`] and [`Recorder::start`]; docs/RECORDER.md says how it works and why it is right.
+//!
+//! # Examples
+//!
+//! ```
+//! use simpletrace_recorder::{Event, Options, Recorder, enable, register};
+//!
+//! static DISK_READ: Event = Event::new("disk_read", "disk_read(uint64_t offset, int result) \"offset %\"PRIu64\" result %d\"");
+//!
+//! # let folder = std::env::temp_dir().join(format!("simpletrace-recorder-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let file = folder.join("trace-%d");
+//! register(&[&DISK_READ])?;
+//! enable("disk_*");
+//! let recorder = Recorder::start(&Options::new(file))?;
+//! DISK_READ.emit(&[4096u64.into(), (-5).into()]);
+//! let report = recorder.finish(std::time::Duration::from_secs(2))?;
+//! assert_eq!((report.records, report.lost.total()), (1, 0));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![cfg_attr(loom, allow(dead_code, missing_docs))]
+
+mod arg;
+mod barrier;
+mod clock;
+#[cfg(not(loom))]
+mod emit;
+mod event;
+mod hub;
+#[cfg(all(loom, test))]
+mod models;
+mod output;
+mod pattern;
+#[cfg(not(loom))]
+mod recorder;
+mod report;
+mod ring;
+mod rings;
+mod sync;
+#[cfg(not(loom))]
+mod thread;
+mod wake;
+mod writeout;
+
+pub use arg::Arg;
+pub use event::{Event, RegisterError, Switched};
+#[cfg(not(loom))]
+pub use recorder::{Clock, Error, Options, Policy, Recorder};
+pub use report::{ClockReport, Lost, Report, ThreadReport};
+
+/// What all threads of the process share.
+#[cfg(not(loom))]
+static HUB: hub::Hub = hub::Hub::new();
+static REGISTRY: event::Registry = event::Registry::new();
+
+/// Makes events known, and enables those that were asked for before.
+///
+/// # Errors
+///
+/// [`RegisterError`]: then none of them is registered. Registering an event twice is none.
+pub fn register(events: &[&'static Event]) -> Result<(), RegisterError> {
+    REGISTRY.register(events)
+}
+
+/// Enables the events that `pattern` stands for, now and whenever more are registered.
+///
+/// By QEMU's rules: with a `*` in it the text is a pattern, in which `*` is any run of characters and `?` any one; without, it is a
+/// name. A `-` in front disables.
+pub fn enable(pattern: &str) -> Switched {
+    REGISTRY.switch(pattern, true)
+}
+
+/// Disables the events that `pattern` stands for, otherwise as [`enable`].
+pub fn disable(pattern: &str) -> Switched {
+    REGISTRY.switch(pattern, false)
+}
+
+/// All events that are registered.
+#[must_use]
+pub fn events() -> Vec<&'static Event> {
+    REGISTRY.events()
+}

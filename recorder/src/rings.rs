@@ -1,0 +1,136 @@
+//! All rings of a process: a list that only grows, and of which idle ones are used again.
+
+use crate::hub::Hub;
+use crate::ring::{Ring, Stamp};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, const_fn};
+
+/// The size of a ring in bytes, if nobody says otherwise.
+pub(crate) const DEFAULT_RING_BYTES: u64 = 1 << 20;
+/// The most rings that are ever made. Threads beyond have their events counted, not recorded.
+pub(crate) const MAX_RINGS: u32 = 1024;
+
+/// All rings, the newest first. A ring stays for as long as the process lives, so that nobody can hold one that is gone.
+pub(crate) struct Rings {
+    newest: AtomicPtr<Ring>,
+    made: AtomicU32,
+    capacity_words: AtomicU64,
+}
+
+impl Rings {
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                newest: AtomicPtr::new(std::ptr::null_mut()),
+                made: AtomicU32::new(0),
+                capacity_words: AtomicU64::new(DEFAULT_RING_BYTES / 8),
+            }
+        }
+    }
+
+    /// Sets the size of rings that are made from now on, a power of two in bytes.
+    pub(crate) fn set_ring_bytes(&self, bytes: u64) {
+        debug_assert!(bytes.is_power_of_two());
+        self.capacity_words.store(bytes / 8, Ordering::Relaxed);
+    }
+
+    /// Takes an idle ring of the current size over for the calling thread, or makes one. Safe in a signal handler.
+    pub(crate) fn acquire(
+        &self,
+        hub: &Hub,
+        owner_id: u32,
+        is_monotonic: bool,
+        stamp: impl Fn(&Ring) -> Stamp,
+    ) -> Option<&'static Ring> {
+        let bytes = self.capacity_words.load(Ordering::Relaxed) * 8;
+        loop {
+            let fits = |ring: &&Ring| ring.is_idle() && ring.capacity_bytes() == bytes;
+            if let Some(ring) = self.iter().filter(fits).find(|ring| ring.adopt(hub, owner_id, &stamp)) {
+                return Some(ring);
+            }
+            // Somebody else may be faster to adopt what is made here.
+            self.add(is_monotonic)?;
+        }
+    }
+
+    /// Makes one more idle ring, all of its memory in place; `None` if there are too many or memory is short.
+    pub(crate) fn add(&self, is_monotonic: bool) -> Option<()> {
+        if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_RINGS {
+            self.made.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let Some(ring) = make(self.capacity_words.load(Ordering::Relaxed)) else {
+            self.made.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        };
+        if is_monotonic {
+            ring.use_monotonic();
+        }
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        loop {
+            ring.older().store(newest, Ordering::Relaxed);
+            // Release: who finds the ring finds what is in it.
+            let exchanged = self.newest.compare_exchange_weak(
+                newest,
+                std::ptr::from_ref(ring).cast_mut(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            match exchanged {
+                Ok(_) => return Some(()),
+                Err(other) => newest = other,
+            }
+        }
+    }
+
+    /// Goes through all rings that are there by now.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Ring> + use<> {
+        // Acquire, as the pairs of `add`.
+        let mut next = self.newest.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            // SAFETY: the pointers in the list come from `make`, whose rings are initialised before they are published with
+            // Release, never move and live as long as the process. All access is through shared references.
+            let ring = unsafe { next.cast_const().as_ref() }?;
+            next = ring.older().load(Ordering::Relaxed);
+            Some(ring)
+        })
+    }
+}
+
+#[cfg(not(loom))]
+fn make(capacity_words: u64) -> Option<&'static Ring> {
+    use crate::sync::Word;
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
+    let words = Ring::words_for(capacity_words);
+    let length = size_of::<Ring>() + words * size_of::<Word>();
+    // All pages at once, so that recording never waits for one.
+    let flags = MapFlags::PRIVATE.union(populate());
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags) };
+    let memory = memory.ok()?.cast::<Ring>();
+    // SAFETY: the mapping is `length` bytes of zeros, page-aligned, ours alone and never unmapped. A `Ring` fits at its beginning;
+    // behind it, aligned since a `Ring`'s size is a multiple of its alignment of 128, follow `words` atomics, for which zeros are
+    // a valid value.
+    unsafe {
+        let words = std::slice::from_raw_parts(memory.add(1).cast::<Word>(), words);
+        memory.write(Ring::new(capacity_words, words));
+        Some(&*memory)
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+const fn populate() -> rustix::mm::MapFlags {
+    rustix::mm::MapFlags::POPULATE
+}
+
+#[cfg(all(not(target_os = "linux"), not(loom)))]
+const fn populate() -> rustix::mm::MapFlags {
+    rustix::mm::MapFlags::empty()
+}
+
+#[cfg(loom)]
+fn make(capacity_words: u64) -> Option<&'static Ring> {
+    use crate::sync::{Word, leak};
+    let words: Box<[Word]> = (0..Ring::words_for(capacity_words)).map(|_| Word::new(0)).collect();
+    Some(leak(Box::new(Ring::new(capacity_words, leak(words)))))
+}

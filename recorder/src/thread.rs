@@ -1,0 +1,123 @@
+//! A thread's way to its ring: found with one load, got at the thread's first event, given back when the thread ends.
+//!
+//! Rust runs the destructors of its thread-locals before the C library runs those of its keys, and ours is one of the latter: so events
+//! in destructors of thread-locals are still recorded. What comes later is counted.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::HUB;
+use crate::clock;
+use crate::ring::{Ring, Stamp};
+
+/// Whether a thread may get a ring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    New,
+    /// About to: a signal handler that comes now must not begin once more.
+    Registering,
+    /// The thread's events are only counted: it has ended, or it is the writer.
+    Mute,
+}
+
+// Constant and without destructors, so that an access is a load relative to a register, in signal handlers too.
+thread_local! {
+    static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
+    static STAGE: Cell<Stage> = const { Cell::new(Stage::New) };
+}
+
+/// The calling thread's ring, if it has one by now.
+#[inline(always)]
+pub(crate) fn ring() -> Option<&'static Ring> {
+    RING.get()
+}
+
+/// Gets the calling thread a ring. `None` if the thread has ended, is just getting one, or there is none to get: then the event is
+/// counted.
+#[cold]
+#[inline(never)]
+pub(crate) fn register() -> Option<&'static Ring> {
+    let ring = if STAGE.get() == Stage::New { get_ring() } else { None };
+    if ring.is_none() {
+        HUB.count_no_ring();
+    }
+    ring
+}
+
+fn get_ring() -> Option<&'static Ring> {
+    STAGE.set(Stage::Registering);
+    crate::recorder::before_first_stamp();
+    let ring = key().and_then(|key| {
+        let ring = HUB.ring(thread_id(), stamp)?;
+        // SAFETY: the key was made by `pthread_key_create` and is never deleted. The value is only handed to `at_thread_end`, which
+        // does not use it; it must not be null for that.
+        let error = unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(ring).cast()) };
+        if error != 0 {
+            // Nobody would give it back.
+            ring.release();
+            return None;
+        }
+        Some(ring)
+    });
+    RING.set(ring);
+    STAGE.set(Stage::New);
+    ring
+}
+
+/// Takes the stamp of a record from the clock that the ring is to use.
+#[inline(always)]
+pub(crate) fn stamp(ring: &Ring) -> Stamp {
+    if ring.is_monotonic() {
+        return monotonic_stamp();
+    }
+    ring.stamp_with(clock::tsc())
+}
+
+#[cold]
+#[inline(never)]
+fn monotonic_stamp() -> Stamp {
+    Stamp { ticks: clock::monotonic_ns(), is_monotonic: true }
+}
+
+/// Makes the calling thread's events count as lost: the writer's own would wait for itself.
+pub(crate) fn mute() {
+    STAGE.set(Stage::Mute);
+}
+
+/// The id of the calling thread as the kernel and debuggers show it.
+fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+}
+
+const NO_KEY: u32 = u32::MAX;
+static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
+
+/// The key whose destructor gives rings back; made once.
+fn key() -> Option<libc::pthread_key_t> {
+    // Acquire and Release are not needed: a key is a number, and the C library's own business.
+    let key = KEY.load(Ordering::Relaxed);
+    if key != NO_KEY {
+        return Some(key);
+    }
+    let mut made = 0;
+    // SAFETY: `made` is valid for writing, and `at_thread_end` may be called on any thread at its end.
+    if unsafe { libc::pthread_key_create(&raw mut made, Some(at_thread_end)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(NO_KEY, made, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Some(made),
+        Err(faster) => {
+            // SAFETY: the key was made above, and nobody else has seen it.
+            unsafe { libc::pthread_key_delete(made) };
+            Some(faster)
+        }
+    }
+}
+
+extern "C" fn at_thread_end(_ring: *mut c_void) {
+    STAGE.set(Stage::Mute);
+    if let Some(ring) = RING.take() {
+        ring.release();
+    }
+}

@@ -1,0 +1,687 @@
+//! The writer: takes records out of all rings, puts them in order of time, and writes them.
+//!
+//! It works in cycles. Each takes an anchor, the time of the counter and of the clock at one moment, then makes all threads pass a
+//! barrier, then looks at the rings: what any thread stamped before the anchor is visible by now, or its gate is seen open. So the
+//! records up to the watermark, the anchor's time or where an open gate holds it back, are complete and can be written in order.
+//! docs/RECORDER.md has the proof.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+
+use crate::barrier;
+use crate::clock::{Anchor, Converter};
+use crate::event::Registry;
+use crate::hub::Hub;
+use crate::output::{Output, Written};
+use crate::report::{Lost, Report, ThreadReport};
+use crate::ring::{Front, Kind, Losses, Ring, Stamp};
+use crate::sync::{Ordering, Word};
+
+/// Where there is no barrier, what was stamped so long ago is taken to be visible.
+const GRACE_NS: u64 = 10_000_000;
+/// An emit that takes longer than this is given up: the thread was stopped, or jumped out of a signal handler.
+const STUCK_NS: u64 = 2_000_000_000;
+/// How often to look again at an open gate: an emit takes a few ns unless its thread is off its processor.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 200 };
+/// Idle rings kept ready.
+const SPARES: usize = 2;
+/// The most threads that are reported one by one.
+const MAX_THREADS: usize = 4096;
+
+/// What is in a file before anything is recorded.
+const HEADER_BYTES: u64 = simpletrace_format::HEADER_BYTES as u64;
+
+/// The clock of the writer; tests have their own.
+pub(crate) type TakeAnchor = Box<dyn FnMut(bool) -> Anchor + Send>;
+
+/// What a [`Writeout`] is made with.
+pub(crate) struct Setup {
+    pub(crate) hub: &'static Hub,
+    pub(crate) registry: &'static Registry,
+    /// Takes an anchor, of `CLOCK_MONOTONIC` alone if asked to.
+    pub(crate) take_anchor: TakeAnchor,
+    /// The anchor from before the first stamp, if there was one.
+    pub(crate) first_anchor: Option<Anchor>,
+    pub(crate) output: Output,
+    /// The process's id for all records, or `None` to write each thread's.
+    pub(crate) pid: Option<u32>,
+    /// Records that are earlier have been left in the rings by an earlier recording.
+    pub(crate) from_ns: u64,
+}
+
+/// The writer's state.
+pub(crate) struct Writeout {
+    hub: &'static Hub,
+    registry: &'static Registry,
+    take_anchor: TakeAnchor,
+    converter: Converter,
+    has_barrier: bool,
+    rings: Vec<Tracked>,
+    /// Where each ring's next record stands in time; between merges it is empty, and kept for its memory.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+    output: Output,
+    is_off: bool,
+    pid: Option<u32>,
+    from_ns: u64,
+    /// All records before it are written, and none behind it; one at it may still be on its way.
+    watermark_ns: u64,
+    /// The time of the record before.
+    last_ns: u64,
+    no_ring: u64,
+    /// Marks of gaps whose time is yet to come.
+    marks: VecDeque<Mark>,
+    /// What was lost while there was no file to say so in.
+    missing: Option<Missing>,
+    clock_fault: Option<String>,
+    /// When the counter was given up.
+    tsc_until_ns: u64,
+    /// The report's counts; the rest of it is put together when somebody asks.
+    counts: Report,
+}
+
+/// A ring as the writer sees it.
+struct Tracked {
+    ring: &'static Ring,
+    /// Records before it have been taken out.
+    taken: u64,
+    /// Records before it are visible.
+    tail: u64,
+    /// The ring holds nothing earlier that is not visible.
+    safe_ns: u64,
+    /// The ring's last stamp, looked at before the barrier: then what came before that stamp is visible behind it. Looked at behind
+    /// the tail, it could be that of an emit which began after the tail was loaded, and a record between the two be missed.
+    last_stamp: u64,
+    /// An emit that has been under way for long: its gate's number, and since when.
+    stuck: Option<(u64, u64)>,
+    /// The ticks before which nothing will come of an emit that holds the watermark back.
+    held_ticks: Option<u64>,
+    /// The losses that are in the file.
+    told: Told,
+    owner: ThreadReport,
+    /// The losses of the owners before.
+    before: Losses,
+    /// The losses before this recording.
+    at_start: Losses,
+}
+
+/// Losses of a ring that are in the file.
+#[derive(Default)]
+struct Told {
+    in_band: u64,
+    nested: u64,
+}
+
+/// A `dropped` record for later.
+struct Mark {
+    at_ns: u64,
+    pid: u32,
+    count: u64,
+}
+
+/// Events that were taken but could not be written.
+struct Missing {
+    since_ns: u64,
+    count: u64,
+}
+
+/// What a cycle came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cycle {
+    /// There was nothing to do.
+    Idle,
+    /// So many bytes of records were taken out of the rings.
+    Took(u64),
+}
+
+impl Writeout {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let Setup { hub, registry, take_anchor, first_anchor, output, pid, from_ns } = setup;
+        let mut converter = Converter::default();
+        if let Some(anchor) = first_anchor {
+            // Nothing to contradict yet.
+            let _ = converter.push(anchor);
+        }
+        let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
+        let mut writeout = Self {
+            hub,
+            registry,
+            take_anchor,
+            converter,
+            has_barrier: barrier::is_available(),
+            rings: Vec::new(),
+            next: BinaryHeap::new(),
+            output,
+            is_off: false,
+            pid,
+            from_ns,
+            watermark_ns: 0,
+            last_ns: 0,
+            no_ring: if from_ns > 0 { hub.no_ring() } else { 0 },
+            marks: VecDeque::new(),
+            missing: None,
+            clock_fault: None,
+            tsc_until_ns: u64::MAX,
+            counts,
+        };
+        // Right now: what is lost from here on is lost in this recording.
+        writeout.find_rings(from_ns > 0);
+        writeout
+    }
+
+    /// Changes to `CLOCK_MONOTONIC` before anything is written.
+    pub(crate) fn use_monotonic(&mut self) {
+        // What has been stamped with the counter is between the first anchor and this one.
+        self.anchor();
+        self.hub.use_monotonic();
+    }
+
+    /// What is wrong with the file, in words for whoever runs the program.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        let error = self.output.failed()?;
+        Some(format!(
+            "simpletrace: {} cannot be written: {error}; events are counted as lost",
+            self.output.path().display()
+        ))
+    }
+
+    /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
+    pub(crate) fn cycle(&mut self, must: bool) -> Cycle {
+        self.find_rings(false);
+        if !must && !self.anything_waits() {
+            // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
+            return Cycle::Idle;
+        }
+        for tracked in &mut self.rings {
+            tracked.last_stamp = tracked.ring.last_stamp();
+        }
+        let anchor = self.anchor();
+        let had_barrier = self.has_barrier && barrier::heavy_barrier();
+        // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
+        self.find_rings(false);
+        let mut reach_ns = if had_barrier { anchor.ns } else { anchor.ns.saturating_sub(GRACE_NS) };
+        let complete_ns = reach_ns;
+        for tracked in &mut self.rings {
+            reach_ns = reach_ns.min(tracked.look(complete_ns, anchor.ns, &mut self.converter));
+        }
+        // Never back: what was reached stays complete.
+        let watermark_ns = reach_ns.max(self.watermark_ns);
+        self.find_losses(anchor.ns);
+        let taken = self.merge(watermark_ns);
+        self.watermark_ns = watermark_ns;
+        self.write_out();
+        self.forget_anchors(anchor.ticks);
+        self.counts.cycles += 1;
+        Cycle::Took(taken)
+    }
+
+    /// Whether all that was stamped before is written.
+    pub(crate) fn has_written(&mut self, stamp: Stamp) -> bool {
+        // A little later than the stamp, as both are rounded down.
+        self.ns(stamp) < self.watermark_ns
+    }
+
+    /// Before it all is written.
+    #[cfg(all(loom, test))]
+    pub(crate) fn watermark_ns(&self) -> u64 {
+        self.watermark_ns
+    }
+
+    #[inline]
+    fn ns(&mut self, stamp: Stamp) -> u64 {
+        if stamp.is_monotonic {
+            stamp.ticks
+        } else {
+            // What a counter says that went wrong may be far ahead.
+            self.converter.ns(stamp.ticks).min(self.tsc_until_ns)
+        }
+    }
+
+    /// Takes an anchor; when the counter cannot be trusted any more, all threads change to the clock.
+    fn anchor(&mut self) -> Anchor {
+        if !self.hub.is_monotonic() {
+            let anchor = (self.take_anchor)(false);
+            match self.converter.push(anchor) {
+                Ok(()) => return anchor,
+                Err(fault) => {
+                    self.clock_fault = Some(fault.to_string());
+                    self.hub.use_monotonic();
+                }
+            }
+        }
+        let anchor = (self.take_anchor)(true);
+        self.tsc_until_ns = self.tsc_until_ns.min(anchor.ns);
+        anchor
+    }
+
+    /// Finds the rings that were made since the last time. Those that `were_used` have losses of an earlier recording.
+    fn find_rings(&mut self, were_used: bool) {
+        let known = self.rings.len();
+        let newest = self.rings.last().map(|tracked| tracked.ring);
+        let is_known = |ring: &&'static Ring| newest.is_some_and(|newest| std::ptr::eq(*ring, newest));
+        for ring in self.hub.rings.iter().take_while(|ring| !is_known(ring)) {
+            self.rings.push(Tracked::new(ring, self.watermark_ns, were_used));
+        }
+        // The newest comes first in the list, and last here.
+        self.rings[known..].reverse();
+    }
+
+    fn anything_waits(&self) -> bool {
+        !self.marks.is_empty()
+            || self.hub.no_ring() != self.no_ring
+            || self.rings.iter().any(|tracked| {
+                tracked.ring.tail() != tracked.taken || tracked.ring.losses().nested != tracked.told.nested
+            })
+    }
+
+    /// Looks for losses that are in no ring. All that is known of their time is that they are later than the last look, where the
+    /// watermark was at least, and not later than now.
+    fn find_losses(&mut self, now_ns: u64) {
+        let no_ring = self.hub.no_ring();
+        let mut found = Vec::new();
+        if no_ring != self.no_ring {
+            found.push((self.pid.unwrap_or(0), no_ring - self.no_ring));
+            self.counts.lost.no_ring += no_ring - self.no_ring;
+            self.no_ring = no_ring;
+        }
+        for tracked in &mut self.rings {
+            let nested = tracked.ring.losses().nested;
+            if nested != tracked.told.nested {
+                found.push((self.pid.unwrap_or(tracked.owner.thread_id), nested - tracked.told.nested));
+                tracked.told.nested = nested;
+            }
+        }
+        for (pid, count) in found {
+            self.dropped(self.watermark_ns, pid, count);
+            self.marks.push_back(Mark { at_ns: now_ns, pid, count: 0 });
+        }
+    }
+
+    /// Takes all records up to the watermark, in order of time; returns their bytes.
+    fn merge(&mut self, watermark_ns: u64) -> u64 {
+        let mut taken = 0;
+        let mut next = std::mem::take(&mut self.next);
+        for index in 0..self.rings.len() {
+            let tracked = &self.rings[index];
+            if tracked.taken < tracked.tail {
+                let (front, _) = tracked.ring.record(tracked.taken);
+                next.push(Reverse((self.ns(front.stamp), index)));
+            }
+        }
+        while let Some(Reverse((mut at_ns, index))) = next.pop() {
+            let tracked = &self.rings[index];
+            let (mut front, mut payload) = tracked.ring.record(tracked.taken);
+            // Records of a ring are in order: one after the other, until another ring's is earlier.
+            let other = next.peek().map_or((u64::MAX, usize::MAX), |&Reverse(other)| other);
+            let limit = other.min((watermark_ns, usize::MAX));
+            loop {
+                if (at_ns, index) > limit {
+                    if at_ns <= watermark_ns {
+                        next.push(Reverse((at_ns, index)));
+                    }
+                    break;
+                }
+                taken += self.take(index, front, payload, at_ns);
+                if self.output.is_full() {
+                    self.give_back();
+                    self.write_out();
+                }
+                let tracked = &self.rings[index];
+                if tracked.taken == tracked.tail {
+                    break;
+                }
+                (front, payload) = tracked.ring.record(tracked.taken);
+                at_ns = self.ns(front.stamp);
+            }
+        }
+        next.clear();
+        self.next = next;
+        self.write_marks(watermark_ns);
+        self.give_back();
+        taken
+    }
+
+    /// Takes a ring's next record, whose front and payload these are, out of it; returns its bytes there.
+    #[inline]
+    fn take(&mut self, index: usize, front: Front, payload: &[Word], at_ns: u64) -> u64 {
+        let tracked = &mut self.rings[index];
+        tracked.taken += front.words();
+        if front.kind == Kind::Event {
+            tracked.owner.records += 1;
+            let pid = self.pid.unwrap_or(tracked.owner.thread_id);
+            self.event(front, payload, at_ns, pid);
+        } else {
+            self.other(index, front, payload, at_ns);
+        }
+        front.words() * 8
+    }
+
+    #[inline]
+    fn event(&mut self, front: Front, payload: &[Word], at_ns: u64, pid: u32) {
+        if !self.marks.is_empty() {
+            self.write_marks(at_ns);
+        }
+        if self.is_off || self.output.failed().is_some() || at_ns < self.from_ns {
+            return self.miss(at_ns);
+        }
+        self.note_time(at_ns);
+        self.output.event(self.registry, front, payload, at_ns, pid);
+    }
+
+    #[inline]
+    fn note_time(&mut self, at_ns: u64) {
+        if at_ns < self.last_ns {
+            self.counts.late += 1;
+        }
+        // What is later than a late record may still be late itself.
+        self.last_ns = at_ns;
+    }
+
+    /// Counts an event that is taken but not written.
+    #[cold]
+    fn miss(&mut self, at_ns: u64) {
+        if at_ns < self.from_ns {
+            self.counts.lost.off += 1;
+            return;
+        }
+        if self.is_off {
+            self.counts.lost.off += 1;
+        } else {
+            self.counts.lost.write_failed += 1;
+        }
+        self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += 1;
+    }
+
+    /// Takes a record that is no event.
+    #[cold]
+    fn other(&mut self, index: usize, front: Front, payload: &[Word], at_ns: u64) {
+        let tracked = &mut self.rings[index];
+        let word = |index: usize| payload.get(index).map_or(0, |word| word.load(Ordering::Relaxed));
+        let pid = self.pid.unwrap_or(tracked.owner.thread_id);
+        match front.kind {
+            Kind::Event => {}
+            Kind::GapStart => {
+                // As long as nothing follows, the gap is open, and all losses until now are its own. Looked at in this order.
+                let so_far = tracked.ring.losses().in_band();
+                let lost = if tracked.ring.tail() == tracked.taken {
+                    so_far
+                } else {
+                    // Nothing but its end ever follows a gap's start.
+                    let (_, payload) = tracked.ring.record(tracked.taken);
+                    payload.first().map_or(so_far, |word| word.load(Ordering::Relaxed))
+                };
+                let count = lost.saturating_sub(tracked.told.in_band);
+                tracked.told.in_band += count;
+                self.write_marks(at_ns);
+                self.dropped(at_ns, pid, count);
+            }
+            Kind::GapEnd => {
+                let rest = word(0).saturating_sub(tracked.told.in_band);
+                tracked.told.in_band += rest;
+                self.write_marks(at_ns);
+                if rest > 0 {
+                    self.dropped(at_ns, pid, rest);
+                }
+                self.dropped(at_ns, pid, 0);
+            }
+            Kind::Owner => {
+                // An owner from before this recording may have lost events before it, too.
+                let before = Losses::from_words([word(1), word(2), word(3), word(4)]).max(tracked.at_start);
+                let ended = tracked.report(before);
+                tracked.before = before;
+                tracked.owner = ThreadReport { thread_id: word(0) as u32, ..ThreadReport::default() };
+                self.add_thread(ended);
+            }
+        }
+    }
+
+    /// Writes the marks that are due.
+    fn write_marks(&mut self, until_ns: u64) {
+        while self.marks.front().is_some_and(|mark| mark.at_ns <= until_ns) {
+            if let Some(mark) = self.marks.pop_front() {
+                self.dropped(mark.at_ns, mark.pid, mark.count);
+            }
+        }
+    }
+
+    /// Writes a `dropped` record, if there is a file to write to; losses that are not told are told when there is one.
+    fn dropped(&mut self, at_ns: u64, pid: u32, count: u64) {
+        if at_ns < self.from_ns && count == 0 {
+            return;
+        }
+        // Of a gap that began before this recording, what lies in it.
+        let at_ns = at_ns.max(self.from_ns);
+        if self.is_off || self.output.failed().is_some() {
+            if count > 0 {
+                self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += count;
+            }
+            return;
+        }
+        self.note_time(at_ns);
+        self.output.dropped(at_ns, pid, count);
+    }
+
+    /// Gives what was taken back to those who record.
+    fn give_back(&mut self) {
+        for tracked in &self.rings {
+            tracked.ring.give_back(tracked.taken);
+        }
+        self.hub.room_was_made();
+    }
+
+    fn write_out(&mut self) {
+        let Written { records, bytes, lost, untold, since_ns } = self.output.write_out();
+        self.counts.records += records;
+        self.counts.bytes += bytes;
+        if lost + untold > 0 {
+            self.counts.lost.write_failed += lost;
+            self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost + untold;
+        }
+    }
+
+    /// Anchors are needed as far back as there is something to convert, or will be: what converts a time must be what converted the
+    /// watermark that it held back.
+    fn forget_anchors(&mut self, now_ticks: u64) {
+        let waiting = self.rings.iter().filter(|tracked| tracked.taken < tracked.tail);
+        let oldest = waiting
+            .map(|tracked| tracked.ring.record(tracked.taken).0.stamp)
+            .filter(|stamp| !stamp.is_monotonic)
+            .map(|stamp| stamp.ticks)
+            .chain(self.rings.iter().filter_map(|tracked| tracked.held_ticks))
+            .min();
+        self.converter.forget_before(oldest.unwrap_or(now_ticks).min(now_ticks));
+    }
+
+    /// Makes rings for threads to come, so that they need not; to be called when there is time.
+    pub(crate) fn keep_spares(&self) {
+        let idle = self.hub.rings.iter().filter(|ring| ring.is_idle()).count();
+        for _ in idle..SPARES {
+            // If there is no memory, threads will find out, and count.
+            let _ = self.hub.rings.add(self.hub.is_monotonic());
+        }
+    }
+
+    /// Changes to another file. What was recorded until now is in the old one, which is closed.
+    pub(crate) fn set_output(&mut self, output: Output) {
+        self.cycle(true);
+        self.output = output;
+        self.counts.file = self.output.path().to_owned();
+        self.counts.bytes += HEADER_BYTES;
+        self.resume();
+    }
+
+    /// Switches recording off and on again; in between events are counted only.
+    pub(crate) fn set_off(&mut self, is_off: bool) {
+        self.cycle(true);
+        self.is_off = is_off;
+        self.resume();
+    }
+
+    /// Tells what is missing from before, now that there is a file again.
+    fn resume(&mut self) {
+        if self.is_off || self.output.failed().is_some() {
+            return;
+        }
+        if let Some(Missing { since_ns, count }) = self.missing.take() {
+            let pid = self.pid.unwrap_or(0);
+            self.output.dropped(since_ns, pid, count);
+            self.output.dropped(self.watermark_ns, pid, 0);
+            self.last_ns = self.watermark_ns;
+        }
+        self.write_out();
+    }
+
+    /// Takes the last records: to be called when all events are disabled. Returns whether all rings came to rest, else some thread
+    /// is still inside an emit, and what it records is not in the file.
+    pub(crate) fn finish(&mut self, mut wait: impl FnMut() -> bool) -> bool {
+        let is_at_rest = loop {
+            self.cycle(true);
+            let at_rest =
+                self.rings.iter().all(|tracked| tracked.ring.gate() & 1 == 0 && tracked.ring.tail() == tracked.taken);
+            if at_rest && self.marks.is_empty() || !wait() {
+                break at_rest;
+            }
+        };
+        // Nobody is waited for any more.
+        self.find_rings(false);
+        for tracked in &mut self.rings {
+            tracked.tail = tracked.ring.tail();
+        }
+        self.merge(u64::MAX);
+        for index in 0..self.rings.len() {
+            let tracked = &mut self.rings[index];
+            let in_band = tracked.ring.losses().in_band();
+            let rest = in_band - tracked.told.in_band;
+            tracked.told.in_band = in_band;
+            let pid = self.pid.unwrap_or(tracked.owner.thread_id);
+            if rest > 0 {
+                self.dropped(self.last_ns.max(self.watermark_ns), pid, rest);
+            }
+        }
+        self.write_out();
+        is_at_rest
+    }
+
+    fn add_thread(&mut self, thread: ThreadReport) {
+        if thread.thread_id == 0 {
+            return;
+        }
+        let threads = &mut self.counts.threads;
+        if threads.len() < MAX_THREADS {
+            threads.push(thread);
+        } else if let Some(others) = threads.last_mut() {
+            others.thread_id = 0;
+            others.records += thread.records;
+            others.high_water_bytes = others.high_water_bytes.max(thread.high_water_bytes);
+            add(&mut others.lost, thread.lost);
+        }
+    }
+
+    /// Puts the report together.
+    pub(crate) fn report(&self) -> Report {
+        let mut report = self.counts.clone();
+        for tracked in &self.rings {
+            let losses = tracked.ring.losses();
+            add(&mut report.lost, lost(losses.since(tracked.at_start)));
+            report.ring_bytes += tracked.ring.capacity_bytes();
+            if tracked.owner.thread_id != 0 {
+                report.threads.push(tracked.report(losses));
+            }
+        }
+        report.rings = self.rings.len() as u32;
+        report.write_error = self.output.failed().map(io::Error::to_string);
+        report.is_order_by_delay = !self.has_barrier;
+        report.clock.is_tsc = !self.hub.is_monotonic();
+        report.clock.unfit.clone_from(&self.clock_fault);
+        report.clock.error_ns = self.converter.error_ns();
+        report
+    }
+}
+
+impl Tracked {
+    /// Begins with what the ring holds. If it was used in an earlier recording, what was lost then is not lost in this one.
+    fn new(ring: &'static Ring, safe_ns: u64, was_used: bool) -> Self {
+        let before = if was_used { ring.losses() } else { Losses::default() };
+        let taken = ring.head();
+        // Otherwise the ring says itself whose it is.
+        let thread_id = if taken > 0 { ring.owner_id() } else { 0 };
+        Self {
+            ring,
+            taken,
+            tail: taken,
+            safe_ns,
+            last_stamp: 0,
+            stuck: None,
+            held_ticks: None,
+            told: Told { in_band: before.in_band(), nested: before.nested },
+            owner: ThreadReport { thread_id, ..ThreadReport::default() },
+            before,
+            at_start: before,
+        }
+    }
+
+    /// Looks at the ring behind the barrier; returns until when it is complete.
+    fn look(&mut self, complete_ns: u64, now_ns: u64, converter: &mut Converter) -> u64 {
+        let mut gate = self.ring.gate();
+        for _ in 0..LOOKS {
+            // Another odd number would say as well that the emit is over, but not bring its tail along as a closed gate does.
+            if gate & 1 == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+            gate = self.ring.gate();
+        }
+        let is_under_way = gate & 1 != 0;
+        // Only now, behind the last look at the gate.
+        self.tail = self.ring.tail();
+        self.held_ticks = None;
+        if is_under_way {
+            let since_ns = match self.stuck {
+                Some((number, since_ns)) if number == gate => since_ns,
+                _ => now_ns,
+            };
+            self.stuck = Some((gate, since_ns));
+            if now_ns.saturating_sub(since_ns) < STUCK_NS {
+                // What is being recorded has a stamp not before the one that was the last before the barrier.
+                let last = self.last_stamp;
+                self.held_ticks = Some(last);
+                if converter.reaches_back_to(last) {
+                    self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
+                }
+                return self.safe_ns;
+            }
+        } else {
+            self.stuck = None;
+        }
+        self.safe_ns = self.safe_ns.max(complete_ns);
+        complete_ns
+    }
+
+    /// The owner's numbers, given the ring's losses until its end.
+    fn report(&self, losses: Losses) -> ThreadReport {
+        ThreadReport {
+            lost: lost(losses.since(self.before)),
+            high_water_bytes: self.ring.high_water_bytes(),
+            ..self.owner
+        }
+    }
+}
+
+fn lost(losses: Losses) -> Lost {
+    let Losses { full, timed_out, too_large, nested } = losses;
+    Lost { full, timed_out, too_large, nested, ..Lost::default() }
+}
+
+fn add(sum: &mut Lost, more: Lost) {
+    let Lost { full, timed_out, too_large, nested, no_ring, off, write_failed } = more;
+    sum.full += full;
+    sum.timed_out += timed_out;
+    sum.too_large += too_large;
+    sum.nested += nested;
+    sum.no_ring += no_ring;
+    sum.off += off;
+    sum.write_failed += write_failed;
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
