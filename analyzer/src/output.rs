@@ -54,6 +54,10 @@ impl Output {
         part.push(format!(".{}.part", std::process::id()));
         let temporary = path.with_file_name(part);
         let file = File::create_new(&temporary).with_context(|| format!("cannot create {name}"))?;
+        if let Ok(old) = std::fs::metadata(&path) {
+            // Should that not be possible, the new file is as accessible as any other.
+            let _ = file.set_permissions(old.permissions());
+        }
         let unfinished = Unfinished { temporary, path };
         Self::start(name, false, Box::new(file), Some(unfinished))
     }

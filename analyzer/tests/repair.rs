@@ -400,6 +400,19 @@ fn an_output_that_cannot_be_finished_leaves_the_old_one_and_nothing_else() {
     assert_eq!(names, ["big.trace", "out"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn an_output_that_replaces_another_is_as_accessible_as_that_and_where_a_link_points() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let dir = Dir::with([("t.trace", &sample::sample(ByteOrder::Little)[..]), ("out", b"old")]);
+    std::fs::set_permissions(dir.path("out"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("out", dir.path("link")).unwrap();
+    dir.run("repair t.trace -o link").exits(0);
+    assert_eq!(dir.read("out"), sample::sample(ByteOrder::Little));
+    assert_eq!(std::fs::metadata(dir.path("out")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(dir.path("link").is_symlink());
+}
+
 #[test]
 fn a_reserved_id_in_version_0_is_left_out_and_all_else_kept() {
     let Some(traces) = shared::traces("a_reserved_id_in_version_0", "old/v0-0.14-x86_64.trace") else { return };
