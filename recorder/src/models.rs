@@ -105,6 +105,21 @@ struct Producer {
 }
 
 impl Producer {
+    /// Records so many events.
+    fn record(&mut self, events: u64) {
+        for _ in 0..events {
+            self.emit(WORDS);
+        }
+    }
+
+    /// Records so many events while others do something.
+    fn record_on_a_thread(mut self, events: u64) -> thread::JoinHandle<Self> {
+        thread::spawn(move || {
+            self.record(events);
+            self
+        })
+    }
+
     fn emit(&mut self, words: u64) {
         let (id, number, clock) = (self.id, self.attempts, self.world);
         let mut is_recorded = false;
@@ -297,15 +312,8 @@ fn a_full_ring_refuses_counts_and_says_where() {
         let mut producer = world.producer(1);
         let mut writer = world.writer();
         // Three fit.
-        for _ in 0..3 {
-            producer.emit(WORDS);
-        }
-        let owner = thread::spawn(move || {
-            for _ in 0..3 {
-                producer.emit(WORDS);
-            }
-            producer
-        });
+        producer.record(3);
+        let owner = producer.record_on_a_thread(3);
         writer.cycle();
         writer.cycle();
         let producer = owner.join().expect("no panic");
@@ -488,9 +496,7 @@ fn a_thread_that_waits_for_room_gets_it() {
         world.hub.set_writer_runs(true);
         let mut producer = world.producer(1);
         let mut writer = world.writer();
-        for _ in 0..3 {
-            producer.emit(WORDS);
-        }
+        producer.record(3);
         let owner = thread::spawn(move || {
             producer.emit(WORDS);
             producer.emit(WORDS);
@@ -513,15 +519,8 @@ fn nobody_waits_for_a_writer_that_is_gone() {
         world.hub.set_writer_runs(true);
         let mut producer = world.producer(1);
         let mut writer = world.writer();
-        for _ in 0..3 {
-            producer.emit(WORDS);
-        }
-        let owner = thread::spawn(move || {
-            for _ in 0..5 {
-                producer.emit(WORDS);
-            }
-            producer
-        });
+        producer.record(3);
+        let owner = producer.record_on_a_thread(5);
         writer.cycle();
         world.hub.set_writer_runs(false);
         let producer = owner.join().expect("no panic");
