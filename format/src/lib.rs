@@ -71,6 +71,7 @@
 
 mod buffer;
 mod cursor;
+pub mod durable;
 mod earlier;
 mod error;
 pub mod events;
