@@ -3,7 +3,7 @@
 use crate::arg::{Arg, pack, payload_bytes};
 use crate::ring::MAX_PAYLOAD_BYTES;
 use crate::sync::{Ordering, Word};
-use crate::thread::{self, stamp};
+use crate::thread::{self, This};
 use crate::{Event, HUB};
 
 impl Event {
@@ -37,7 +37,7 @@ impl Event {
         let Some(ring) = thread::ring().or_else(thread::register) else { return };
         // The ring refuses and counts what is too large: no ring is ever so empty that it takes this without a closer look.
         let bytes = payload_bytes(args).unwrap_or(u32::MAX);
-        ring.emit(&HUB, id, bytes, stamp, |words| pack(args, |index, word| put(words, index, word)));
+        ring.emit(&HUB, id, bytes, This, move |words| pack(args, |index, word| put(words, index, word)));
     }
 
     /// Records the event with arguments that are all numbers, enabled or not; otherwise as [`record`](Self::record).
@@ -47,7 +47,7 @@ impl Event {
         const { assert!(N * 8 <= MAX_PAYLOAD_BYTES as usize) };
         let Some(id) = self.id() else { return };
         let Some(ring) = thread::ring().or_else(thread::register) else { return };
-        ring.emit(&HUB, id, N as u32 * 8, stamp, |words| {
+        ring.emit(&HUB, id, N as u32 * 8, This, move |words| {
             for (word, arg) in words.iter().zip(args) {
                 word.store(*arg, Ordering::Relaxed);
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ring::{Refusal, Ring, Stamp};
+use crate::ring::{Owner, Refusal, Ring};
 use crate::rings::Rings;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering, const_fn};
 use crate::wake::{Kick, Waiting};
@@ -50,8 +50,8 @@ impl Hub {
     }
 
     /// Finds a ring for the calling thread; `None` if there cannot be one more.
-    pub(crate) fn ring(&self, owner_id: u32, stamp: impl Fn(&Ring) -> Stamp) -> Option<&'static Ring> {
-        self.rings.acquire(self, owner_id, self.is_monotonic.load(Ordering::Relaxed), stamp)
+    pub(crate) fn ring(&self, owner_id: u32, owner: &impl Owner) -> Option<&'static Ring> {
+        self.rings.acquire(self, owner_id, self.is_monotonic.load(Ordering::Relaxed), owner)
     }
 
     /// Counts an event of a thread that has no ring.

@@ -72,7 +72,7 @@ impl World {
     }
 
     fn producer(self, id: u32) -> Producer {
-        let ring = self.hub.rings.acquire(self.hub, id, false, |ring| ring.stamp_with(self.ticks())).expect("a ring");
+        let ring = self.hub.rings.acquire(self.hub, id, false, &|| self.ticks()).expect("a ring");
         Producer { world: self, ring, id, attempts: 0, stamps: Vec::new() }
     }
 
@@ -127,7 +127,7 @@ impl Producer {
             self.world.hub,
             0,
             words as u32 * 8,
-            |ring| ring.stamp_with(clock.ticks()),
+            || clock.ticks(),
             |payload| {
                 is_recorded = true;
                 for (index, word) in payload[..words as usize].iter().enumerate() {
@@ -370,6 +370,23 @@ fn nothing_before_the_watermark_is_missing() {
     });
 }
 
+/// An owner that is asked to take the slow way does so from some emit on, though it may be setting its limit just then.
+#[test]
+fn whoever_asks_for_the_slow_way_gets_it() {
+    check("slow way", 3, || {
+        let world = World::new();
+        let mut producer = world.producer(1);
+        let ring = producer.ring;
+        let asking = thread::spawn(move || ring.use_monotonic());
+        // The second one finds the ring half full, and sets a new limit.
+        producer.record(2);
+        asking.join().expect("no panic");
+        let position = ring.tail();
+        producer.emit(WORDS);
+        assert!(ring.record(position).0.stamp.is_monotonic);
+    });
+}
+
 /// Two threads' events come out in the order of their stamps, from whichever thread.
 #[test]
 fn events_of_two_threads_are_in_order_of_time() {
@@ -437,9 +454,8 @@ fn a_ring_is_adopted_with_what_is_in_it() {
             first
         });
         let heir = thread::spawn(move || {
-            let stamp = |ring: &Ring| ring.stamp_with(world.ticks());
             let mut second = Producer { world, ring, id: 2, attempts: 0, stamps: Vec::new() };
-            if ring.adopt(world.hub, 2, stamp) {
+            if ring.adopt(world.hub, 2, &|| world.ticks()) {
                 second.emit(WORDS);
                 ring.release();
             }

@@ -77,9 +77,8 @@ impl Options {
         }
     }
 
-    /// The size of a thread's ring, in bytes: a power of two from 64 KiB to 64 MiB, 1 MiB if not given.
-    ///
-    /// Threads that have recorded an event before the start keep theirs of 1 MiB.
+    /// The size of a thread's ring, in bytes: a power of two from 64 KiB to 64 MiB, 1 MiB if not given, as for events before the
+    /// start.
     #[must_use]
     pub const fn ring_bytes(mut self, bytes: u64) -> Self {
         self.ring_bytes = bytes;

@@ -30,7 +30,7 @@ pub struct Report {
     /// Whether the kernel lacks the barrier that makes the order of records exact; then it rests on a delay of
     /// 10 ms.
     pub is_order_by_delay: bool,
-    /// The threads, in no particular order. Of many thousands of threads the later ones share the last entry, with the id 0.
+    /// The threads, in no particular order; one that changed its ring has an entry for each. Of many thousands of threads the later ones share the last entry, with the id 0.
     pub threads: Vec<ThreadReport>,
 }
 

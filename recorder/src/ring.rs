@@ -3,16 +3,13 @@
 //! Positions count 64-bit words from the ring's beginning and never wrap; a position's place is its remainder by the capacity.
 //! Behind the capacity there is room for one more record of the largest size, so that no record is ever split.
 //!
-//! ```text
-//! word 0       stamp: ticks of the time-stamp counter, or ns of CLOCK_MONOTONIC
-//! word 1       bits 0-31 event id, 32-55 payload bytes, 56-57 kind, 63 set if the stamp is of CLOCK_MONOTONIC
-//! word 2...    payload as it will stand in the file, the last word filled up with zeros
-//! ```
+//! How a record looks there is said at [`Front`].
 //!
 //! What every piece of code here relies on and restores:
 //!
 //! - **I1** `tail`, `gate`, `limit`, `last_stamp` and `gap_is_open` are stored to by the owner only: the thread that moved `state`
-//!   from idle to active, or signal handlers on that thread. `head` is stored to by the writer only.
+//!   from idle to active, or signal handlers on that thread. `head` is stored to by the writer only. Others may store 0 to `limit`,
+//!   which sends the owner's next emit the slow way; see `Ring::slow_down`.
 //! - **I2** `gate` is odd exactly while an emit is under way. A handler that finds it odd counts its event and touches nothing else,
 //!   so between opening and closing the gate nobody else stores to the owner's fields or to the words behind the tail.
 //! - **I3** `head <= tail <= head + capacity`, and while no gap is open `tail + GAP_WORDS <= head + capacity`: the gap record of the
@@ -23,13 +20,13 @@
 //! - **I5** `tail + need <= limit` implies room for `need` words in the sense of I3.
 
 use crossbeam_utils::CachePadded;
+pub(crate) use simpletrace_format::durable::{Front, Kind, RECORD_WORDS, Stamp};
+use simpletrace_format::durable::{RING_HEADER_BYTES, ring_at};
 use simpletrace_format::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 use crate::hub::Hub;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Word, light_barrier};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Word, fence, light_barrier};
 
-/// The words before a record's payload.
-pub(crate) const RECORD_WORDS: u64 = 2;
 /// The words of a record that opens a gap.
 const GAP_WORDS: u64 = RECORD_WORDS;
 /// The words of a record that closes a gap: with the losses until then.
@@ -41,70 +38,31 @@ pub(crate) const MAX_PAYLOAD_BYTES: u32 = MAX_RECORD_BYTES - RECORD_HEADER_BYTES
 /// The words of the largest record.
 const MAX_WORDS: u64 = RECORD_WORDS + (MAX_PAYLOAD_BYTES as u64).div_ceil(8);
 
-/// The time of a record, in ticks of the clock that it was taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) ticks: u64,
-    pub(crate) is_monotonic: bool,
+/// The thread that records into a ring.
+pub(crate) trait Owner {
+    /// Reads the time-stamp counter, not before what precedes in the program and not behind what follows.
+    fn ticks(&self) -> u64;
+
+    /// Reads `CLOCK_MONOTONIC`, in ns.
+    fn monotonic_ns(&self) -> u64;
+
+    /// Gives `ring`, in which no emit is under way, back for good and gets another one. `None` if there is none: then the event is counted.
+    fn change(&self, ring: &'static Ring) -> Option<&'static Ring>;
 }
 
-/// What a record in a ring is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
-    /// An event.
-    Event = 0,
-    /// From here on events are missing.
-    GapStart = 1,
-    /// No more are missing; the payload is the ring's [`Losses::in_band`] until here.
-    GapEnd = 2,
-    /// Another thread has the ring; the payload is its id and the [`Losses`] of those before.
-    Owner = 3,
-}
-
-/// The first two words of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Front {
-    pub(crate) stamp: Stamp,
-    pub(crate) kind: Kind,
-    pub(crate) id: u32,
-    pub(crate) payload_bytes: u32,
-}
-
-impl Front {
-    const KIND_SHIFT: u32 = 56;
-    const BYTES_SHIFT: u32 = 32;
-    const MONOTONIC: u64 = 1 << 63;
-
-    #[inline(always)]
-    fn word(self) -> u64 {
-        let clock = if self.stamp.is_monotonic { Self::MONOTONIC } else { 0 };
-        u64::from(self.id)
-            | u64::from(self.payload_bytes) << Self::BYTES_SHIFT
-            | (self.kind as u64) << Self::KIND_SHIFT
-            | clock
+/// For tests: a clock, and no other ring.
+#[cfg(test)]
+impl<F: Fn() -> u64> Owner for F {
+    fn ticks(&self) -> u64 {
+        self()
     }
 
-    #[inline]
-    fn from_words(ticks: u64, word: u64) -> Self {
-        let kind = match word >> Self::KIND_SHIFT & 3 {
-            0 => Kind::Event,
-            1 => Kind::GapStart,
-            2 => Kind::GapEnd,
-            _ => Kind::Owner,
-        };
-        Self {
-            stamp: Stamp { ticks, is_monotonic: word & Self::MONOTONIC != 0 },
-            kind,
-            id: word as u32,
-            payload_bytes: (word >> Self::BYTES_SHIFT) as u32 & 0xff_ffff,
-        }
+    fn monotonic_ns(&self) -> u64 {
+        self()
     }
 
-    /// The words that the whole record takes.
-    #[inline]
-    pub(crate) fn words(self) -> u64 {
-        RECORD_WORDS + u64::from(self.payload_bytes).div_ceil(8)
+    fn change(&self, _ring: &'static Ring) -> Option<&'static Ring> {
+        None
     }
 }
 
@@ -164,7 +122,18 @@ pub(crate) enum Refusal {
     TooLarge,
 }
 
+/// What came of looking for room.
+enum Room {
+    /// Here, and the gate is open.
+    At(u64),
+    /// There is none, the event is counted, and the gate closed.
+    Refused,
+    /// The owner is to use another ring; the gate is closed.
+    Elsewhere,
+}
+
 /// The owner's, read by the writer in every cycle.
+#[repr(C)]
 struct Shared {
     tail: AtomicU64,
     /// Odd while an emit is under way. A number, so that the writer can tell one emit from the next.
@@ -172,18 +141,21 @@ struct Shared {
 }
 
 /// The owner's own. Atomic because its signal handlers see them, too.
+#[repr(C)]
 struct Private {
     limit: AtomicU64,
     last_stamp: AtomicU64,
     gap_is_open: AtomicBool,
-    /// Stored to by the writer when the time-stamp counter turns out to be unfit.
-    is_monotonic: AtomicBool,
+    /// Why every emit is to take the slow way: `MONOTONIC`, `LEAVE`. Set by others.
+    slow: AtomicU8,
+    /// A power of two.
     capacity: u64,
     largest: u64,
     words: &'static [Word],
 }
 
 /// What neither side needs for an ordinary record.
+#[repr(C)]
 struct Rare {
     state: AtomicU8,
     owner_id: AtomicU32,
@@ -194,19 +166,42 @@ struct Rare {
     high_water: AtomicU64,
     /// The ring that was made before this one, or null.
     older: AtomicPtr<Ring>,
+    /// Which of the process's ways to make rings it was made in; see [`Rings`](crate::rings::Rings).
+    generation: u32,
 }
 
 /// A ring has no owner: whoever moves the state to active is the next.
 const IDLE: u8 = 0;
 const ACTIVE: u8 = 1;
 
+/// Reasons for the slow way: stamps are to be taken from `CLOCK_MONOTONIC`.
+const MONOTONIC: u8 = 1;
+/// The owner is to use another ring.
+const LEAVE: u8 = 2;
+
 /// One thread's ring. Each group of fields that one side stores to has cache lines of its own.
+#[repr(C)]
 pub(crate) struct Ring {
     private: CachePadded<Private>,
     shared: CachePadded<Shared>,
     head: CachePadded<AtomicU64>,
     rare: CachePadded<Rare>,
 }
+
+/// What `recover` finds in a ring is where the format says.
+#[cfg(all(not(loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
+const _: () = {
+    use std::mem::offset_of;
+    const RARE: usize = offset_of!(Ring, rare);
+    assert!(size_of::<Ring>() == RING_HEADER_BYTES);
+    assert!(offset_of!(Private, capacity) == ring_at::CAPACITY);
+    assert!(offset_of!(Ring, shared) + offset_of!(Shared, tail) == ring_at::TAIL);
+    assert!(RARE + offset_of!(Rare, owner_id) == ring_at::OWNER_ID);
+    assert!(RARE + offset_of!(Rare, full) == ring_at::FULL);
+    assert!(RARE + offset_of!(Rare, timed_out) == ring_at::TIMED_OUT);
+    assert!(RARE + offset_of!(Rare, too_large) == ring_at::TOO_LARGE);
+    assert!(RARE + offset_of!(Rare, nested) == ring_at::NESTED);
+};
 
 impl Ring {
     /// The words that a ring of `capacity` words needs, the room behind it included. `capacity` is a power of two, at least 32.
@@ -220,14 +215,14 @@ impl Ring {
     }
 
     /// Makes a ring of `capacity` words out of zeroed memory of [`words_for`](Self::words_for) words.
-    pub(crate) fn new(capacity: u64, words: &'static [Word]) -> Self {
+    pub(crate) fn new(capacity: u64, generation: u32, words: &'static [Word]) -> Self {
         debug_assert!(capacity.is_power_of_two() && words.len() == Self::words_for(capacity));
         Self {
             private: CachePadded::new(Private {
                 limit: AtomicU64::new(0),
                 last_stamp: AtomicU64::new(0),
                 gap_is_open: AtomicBool::new(false),
-                is_monotonic: AtomicBool::new(false),
+                slow: AtomicU8::new(0),
                 capacity,
                 largest: Self::largest_for(capacity),
                 words,
@@ -243,6 +238,7 @@ impl Ring {
                 nested: AtomicU64::new(0),
                 high_water: AtomicU64::new(0),
                 older: AtomicPtr::new(std::ptr::null_mut()),
+                generation,
             }),
         }
     }
@@ -251,19 +247,19 @@ impl Ring {
 
     /// Records an event of `payload_bytes`, which `fill` stores into the words that it is given, or counts it as lost.
     ///
-    /// `stamp` is called with the gate open, and must not be moved before that: see docs/RECORDER.md.
+    /// The owner's clock is read with the gate open, and must not be read before that: see docs/RECORDER.md.
     #[inline(always)]
     pub(crate) fn emit(
-        &self,
+        &'static self,
         hub: &Hub,
         id: u32,
         payload_bytes: u32,
-        stamp: impl Fn(&Self) -> Stamp,
+        owner: impl Owner,
         fill: impl FnOnce(&[Word]),
     ) {
         let need = RECORD_WORDS + u64::from(payload_bytes).div_ceil(8);
         // Relaxed, as all loads of the owner's fields below: only this thread stores to them.
-        let mut gate = self.shared.gate.load(Ordering::Relaxed);
+        let gate = self.shared.gate.load(Ordering::Relaxed);
         if gate & 1 != 0 {
             return self.count_nested();
         }
@@ -272,16 +268,44 @@ impl Ring {
         self.shared.gate.store(gate + 1, Ordering::Relaxed);
         light_barrier();
         // Only loaded now, as a handler may have recorded until the gate was open.
-        let mut tail = self.shared.tail.load(Ordering::Relaxed);
+        let tail = self.shared.tail.load(Ordering::Relaxed);
         if tail + need > self.private.limit.load(Ordering::Relaxed) {
-            match self.make_room(hub, need, &stamp) {
-                Some(room) => (tail, gate) = room,
-                None => return,
-            }
+            return self.emit_slowly(hub, id, payload_bytes, owner, fill);
         }
-        self.put(tail, Kind::Event, id, payload_bytes, stamp(self), fill);
+        self.put(tail, Kind::Event, id, payload_bytes, self.stamp_with(owner.ticks()), fill);
         // Release: who sees the gate closed sees the tail, too.
         self.shared.gate.store(gate + 2, Ordering::Release);
+    }
+
+    /// As [`emit`](Self::emit), from where it has opened the gate: when there is no room, or there may be reasons to record in another
+    /// way.
+    // All of it is here and not only what is slow, so that nothing has to be kept across a call in `emit`.
+    #[cold]
+    #[inline(never)]
+    fn emit_slowly(
+        &'static self,
+        hub: &Hub,
+        id: u32,
+        payload_bytes: u32,
+        owner: impl Owner,
+        fill: impl FnOnce(&[Word]),
+    ) {
+        let need = RECORD_WORDS + u64::from(payload_bytes).div_ceil(8);
+        let mut ring = self;
+        loop {
+            match ring.make_room(hub, need, &owner) {
+                Room::At(tail) => {
+                    ring.put(tail, Kind::Event, id, payload_bytes, ring.stamp(&owner), fill);
+                    return ring.close_gate();
+                }
+                Room::Refused => return,
+                Room::Elsewhere => {
+                    let Some(other) = owner.change(ring) else { return };
+                    ring = other;
+                    ring.open_gate();
+                }
+            }
+        }
     }
 
     /// Stores a record at `tail`, where there is room for it (I3), and publishes it.
@@ -311,24 +335,30 @@ impl Ring {
         Stamp { ticks, is_monotonic: false }
     }
 
-    /// Whether stamps are to be taken from `CLOCK_MONOTONIC`.
-    #[inline(always)]
-    pub(crate) fn is_monotonic(&self) -> bool {
-        self.private.is_monotonic.load(Ordering::Relaxed)
+    /// Takes a stamp from whatever clock is to be used by now.
+    fn stamp(&self, owner: &impl Owner) -> Stamp {
+        if self.private.slow.load(Ordering::Relaxed) & MONOTONIC == 0 {
+            self.stamp_with(owner.ticks())
+        } else {
+            Stamp { ticks: owner.monotonic_ns(), is_monotonic: true }
+        }
     }
 
-    /// Finds room for `need` words with the gate open; returns the tail and the number of the gate before it was opened. If there is
-    /// none the event is counted and the gate closed.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&self, hub: &Hub, need: u64, stamp: &impl Fn(&Self) -> Stamp) -> Option<(u64, u64)> {
+    /// Finds room for `need` words, with the gate open.
+    fn make_room(&self, hub: &Hub, need: u64, owner: &impl Owner) -> Room {
         let refusal = if need > self.private.largest {
             Refusal::TooLarge
         } else {
             let mut patience = hub.patience();
             loop {
-                if let Some(tail) = self.find_room(hub, need, stamp) {
-                    return Some((tail, self.shared.gate.load(Ordering::Relaxed) - 1));
+                let room = self.find_room(hub, need, owner);
+                if self.private.slow.load(Ordering::Relaxed) & LEAVE != 0 {
+                    // Looking for room has closed a gap, if there was any.
+                    self.close_gate();
+                    return Room::Elsewhere;
+                }
+                if let Some(tail) = room {
+                    return Room::At(tail);
                 }
                 // Nobody is to be held up by a thread that waits: the gate is closed meanwhile, and handlers may record.
                 self.close_gate();
@@ -339,9 +369,9 @@ impl Ring {
                 }
             }
         };
-        self.refuse(refusal, stamp);
+        self.refuse(refusal, owner);
         self.close_gate();
-        None
+        Room::Refused
     }
 
     fn open_gate(&self) {
@@ -354,8 +384,8 @@ impl Ring {
     }
 
     /// Looks how far the writer has come; if there is room for `need` words, closes an open gap and returns the tail.
-    fn find_room(&self, hub: &Hub, need: u64, stamp: &impl Fn(&Self) -> Stamp) -> Option<u64> {
-        let Private { limit, gap_is_open, capacity, .. } = &*self.private;
+    fn find_room(&self, hub: &Hub, need: u64, owner: &impl Owner) -> Option<u64> {
+        let Private { gap_is_open, capacity, .. } = &*self.private;
         let mut tail = self.shared.tail.load(Ordering::Relaxed);
         // Acquire: the writer has done with what it gives back (I4).
         let head = self.head.load(Ordering::Acquire);
@@ -368,7 +398,8 @@ impl Ring {
         }
         if closing > 0 {
             let lost = self.losses().in_band();
-            tail = self.put(tail, Kind::GapEnd, 0, 8, stamp(self), |words| words[0].store(lost, Ordering::Relaxed));
+            tail =
+                self.put(tail, Kind::GapEnd, 0, 8, self.stamp(owner), |words| words[0].store(lost, Ordering::Relaxed));
             gap_is_open.store(false, Ordering::Relaxed);
             // As when the gate is opened: the next stamp is of the same emit, and whoever sees it has to see this record.
             light_barrier();
@@ -377,12 +408,27 @@ impl Ring {
         let half = head + capacity / 2;
         if tail + need <= half {
             // Here again when the ring is half full, to see how far the writer is by then.
-            limit.store(half, Ordering::Relaxed);
+            self.set_limit(half);
         } else {
             hub.kick();
-            limit.store(free, Ordering::Relaxed);
+            self.set_limit(free);
         }
         Some(tail)
+    }
+
+    /// Says until where records need not look for room.
+    fn set_limit(&self, limit: u64) {
+        if self.private.slow.load(Ordering::Relaxed) != 0 {
+            // It is 0 by now, or will be: here the next emit comes in any case.
+            return self.private.limit.store(0, Ordering::Relaxed);
+        }
+        self.private.limit.store(limit, Ordering::Relaxed);
+        // SeqCst, as in `slow_down`: of the store before and the load behind it, and the store and the store there, one pair is in
+        // order. So either the reason is seen here, or the limit of 0 comes later than the one just stored.
+        fence(Ordering::SeqCst);
+        if self.private.slow.load(Ordering::Relaxed) != 0 {
+            self.private.limit.store(0, Ordering::Relaxed);
+        }
     }
 
     fn note_fill(&self, words: u64) {
@@ -392,7 +438,7 @@ impl Ring {
     }
 
     /// Counts an event that is not recorded, and says so at its time, with the gate open.
-    fn refuse(&self, refusal: Refusal, stamp: &impl Fn(&Self) -> Stamp) {
+    fn refuse(&self, refusal: Refusal, owner: &impl Owner) {
         let counter = match refusal {
             Refusal::Full => &self.rare.full,
             Refusal::TimedOut => &self.rare.timed_out,
@@ -405,7 +451,7 @@ impl Ring {
         }
         let tail = self.shared.tail.load(Ordering::Relaxed);
         // There is room: I3.
-        self.put(tail, Kind::GapStart, 0, 0, stamp(self), |_| ());
+        self.put(tail, Kind::GapStart, 0, 0, self.stamp(owner), |_| ());
         self.private.gap_is_open.store(true, Ordering::Relaxed);
         // The next record has to close the gap first.
         self.private.limit.store(0, Ordering::Relaxed);
@@ -419,16 +465,16 @@ impl Ring {
     }
 
     /// Takes an idle ring over for the calling thread; `false` if it has an owner, or is too full to say that it has a new one.
-    pub(crate) fn adopt(&self, hub: &Hub, owner_id: u32, stamp: impl Fn(&Self) -> Stamp) -> bool {
+    pub(crate) fn adopt(&self, hub: &Hub, owner_id: u32, owner: &impl Owner) -> bool {
         // Acquire: what the last owner left is seen, and its stamps precede ours.
         if self.rare.state.compare_exchange(IDLE, ACTIVE, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
         self.open_gate();
-        let room = self.find_room(hub, OWNER_WORDS, &stamp);
+        let room = self.find_room(hub, OWNER_WORDS, owner);
         if let Some(tail) = room {
             let losses = self.losses().words();
-            self.put(tail, Kind::Owner, 0, (OWNER_WORDS - RECORD_WORDS) as u32 * 8, stamp(self), |words| {
+            self.put(tail, Kind::Owner, 0, (OWNER_WORDS - RECORD_WORDS) as u32 * 8, self.stamp(owner), |words| {
                 words[0].store(owner_id.into(), Ordering::Relaxed);
                 for (word, loss) in words[1..].iter().zip(losses) {
                     word.store(loss, Ordering::Relaxed);
@@ -485,7 +531,20 @@ impl Ring {
 
     /// Makes the owner stamp with `CLOCK_MONOTONIC`, from some record on soon.
     pub(crate) fn use_monotonic(&self) {
-        self.private.is_monotonic.store(true, Ordering::Relaxed);
+        self.slow_down(MONOTONIC);
+    }
+
+    /// Makes the owner use another ring, from some record on soon.
+    pub(crate) fn retire(&self) {
+        self.slow_down(LEAVE);
+    }
+
+    /// Sends all emits the slow way, where they find out why.
+    fn slow_down(&self, why: u8) {
+        self.private.slow.fetch_or(why, Ordering::Relaxed);
+        // SeqCst: see `set_limit`.
+        fence(Ordering::SeqCst);
+        self.private.limit.store(0, Ordering::Relaxed);
     }
 
     /// The record at `position`, which lies between the head and a tail that was loaded: its front and its payload's words.
@@ -524,6 +583,11 @@ impl Ring {
     /// The ring's size in bytes.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         self.private.capacity * 8
+    }
+
+    /// Which of the process's ways to make rings the ring was made in.
+    pub(crate) fn generation(&self) -> u32 {
+        self.rare.generation
     }
 
     /// The link to the ring made before this one, for [`Rings`](crate::rings::Rings).

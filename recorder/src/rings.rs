@@ -1,8 +1,8 @@
 //! All rings of a process: a list that only grows, and of which idle ones are used again.
 
 use crate::hub::Hub;
-use crate::ring::{Ring, Stamp};
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, const_fn};
+use crate::ring::{Owner, Ring};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, const_fn, fence};
 
 /// The size of a ring in bytes, if nobody says otherwise.
 pub(crate) const DEFAULT_RING_BYTES: u64 = 1 << 20;
@@ -13,6 +13,8 @@ pub(crate) const MAX_RINGS: u32 = 1024;
 pub(crate) struct Rings {
     newest: AtomicPtr<Ring>,
     made: AtomicU32,
+    /// How rings are made by now; whoever has one that was made in another way is to change it for a new one.
+    generation: AtomicU32,
     capacity_words: AtomicU64,
 }
 
@@ -22,33 +24,48 @@ impl Rings {
             Self {
                 newest: AtomicPtr::new(std::ptr::null_mut()),
                 made: AtomicU32::new(0),
+                generation: AtomicU32::new(0),
                 capacity_words: AtomicU64::new(DEFAULT_RING_BYTES / 8),
             }
         }
     }
 
-    /// Sets the size of rings that are made from now on, a power of two in bytes.
+    /// Sets the size of rings, a power of two in bytes. Threads that have rings of another one change them for new ones at their next
+    /// events.
     pub(crate) fn set_ring_bytes(&self, bytes: u64) {
         debug_assert!(bytes.is_power_of_two());
-        self.capacity_words.store(bytes / 8, Ordering::Relaxed);
+        if self.capacity_words.swap(bytes / 8, Ordering::Relaxed) == bytes / 8 {
+            return;
+        }
+        // Release: who sees the generation sees the size.
+        self.generation.fetch_add(1, Ordering::Release);
+        // SeqCst, as in `acquire`: either a ring that is just being added is seen here, or its owner sees there that it is of old.
+        fence(Ordering::SeqCst);
+        self.iter().filter(|ring| !self.is_current(ring)).for_each(Ring::retire);
     }
 
-    /// Takes an idle ring of the current size over for the calling thread, or makes one. Safe in a signal handler.
+    /// Whether the ring is made as rings are by now.
+    fn is_current(&self, ring: &Ring) -> bool {
+        ring.generation() == self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Takes an idle ring over for the calling thread, or makes one. Safe in a signal handler.
     pub(crate) fn acquire(
         &self,
         hub: &Hub,
         owner_id: u32,
         is_monotonic: bool,
-        stamp: impl Fn(&Ring) -> Stamp,
+        owner: &impl Owner,
     ) -> Option<&'static Ring> {
-        let bytes = self.capacity_words.load(Ordering::Relaxed) * 8;
         loop {
-            let fits = |ring: &&Ring| ring.is_idle() && ring.capacity_bytes() == bytes;
-            if let Some(ring) = self.iter().filter(fits).find(|ring| ring.adopt(hub, owner_id, &stamp)) {
+            let fits = |ring: &&Ring| ring.is_idle() && self.is_current(ring);
+            if let Some(ring) = self.iter().filter(fits).find(|ring| ring.adopt(hub, owner_id, owner)) {
                 return Some(ring);
             }
             // Somebody else may be faster to adopt what is made here.
             self.add(is_monotonic)?;
+            // SeqCst: see `set_ring_bytes`.
+            fence(Ordering::SeqCst);
         }
     }
 
@@ -58,7 +75,9 @@ impl Rings {
             self.made.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let Some(ring) = make(self.capacity_words.load(Ordering::Relaxed)) else {
+        // Acquire: the size is that of this generation, or of a later one.
+        let generation = self.generation.load(Ordering::Acquire);
+        let Some(ring) = make(self.capacity_words.load(Ordering::Relaxed), generation) else {
             self.made.fetch_sub(1, Ordering::Relaxed);
             return None;
         };
@@ -97,7 +116,7 @@ impl Rings {
 }
 
 #[cfg(not(loom))]
-fn make(capacity_words: u64) -> Option<&'static Ring> {
+fn make(capacity_words: u64, generation: u32) -> Option<&'static Ring> {
     use crate::sync::Word;
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -113,7 +132,7 @@ fn make(capacity_words: u64) -> Option<&'static Ring> {
     // a valid value.
     unsafe {
         let words = std::slice::from_raw_parts(memory.add(1).cast::<Word>(), words);
-        memory.write(Ring::new(capacity_words, words));
+        memory.write(Ring::new(capacity_words, generation, words));
         Some(&*memory)
     }
 }
@@ -129,8 +148,8 @@ const fn populate() -> rustix::mm::MapFlags {
 }
 
 #[cfg(loom)]
-fn make(capacity_words: u64) -> Option<&'static Ring> {
+fn make(capacity_words: u64, generation: u32) -> Option<&'static Ring> {
     use crate::sync::{Word, leak};
     let words: Box<[Word]> = (0..Ring::words_for(capacity_words)).map(|_| Word::new(0)).collect();
-    Some(leak(Box::new(Ring::new(capacity_words, leak(words)))))
+    Some(leak(Box::new(Ring::new(capacity_words, generation, leak(words)))))
 }

@@ -2,11 +2,11 @@
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicU64 as Word, Ordering,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicU64 as Word, Ordering, fence,
 };
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 /// The producer's half of the asymmetric barrier: keeps the compiler from moving what follows before what precedes, costs
 /// nothing at run time. The writer's half ([`barrier`](crate::barrier)) makes the processor keep the order, too.
@@ -18,7 +18,7 @@ pub(crate) fn light_barrier() {
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     #[cfg(loom)]
-    loom::sync::atomic::fence(Ordering::SeqCst);
+    fence(Ordering::SeqCst);
 }
 
 /// A word of a ring. The protocol keeps its two sides apart so well that plain memory would do; under loom it is just that, and loom

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::HUB;
 use crate::clock;
-use crate::ring::{Ring, Stamp};
+use crate::ring::{Owner, Ring};
 
 /// Whether a thread may get a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ fn get_ring() -> Option<&'static Ring> {
     STAGE.set(Stage::Registering);
     crate::recorder::before_first_stamp();
     let ring = key().and_then(|key| {
-        let ring = HUB.ring(thread_id(), stamp)?;
+        let ring = HUB.ring(thread_id(), &This)?;
         // SAFETY: the key was made by `pthread_key_create` and is never deleted. The value is only handed to `at_thread_end`, which
         // does not use it; it must not be null for that.
         let error = unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(ring).cast()) };
@@ -65,19 +65,27 @@ fn get_ring() -> Option<&'static Ring> {
     ring
 }
 
-/// Takes the stamp of a record from the clock that the ring is to use.
-#[inline(always)]
-pub(crate) fn stamp(ring: &Ring) -> Stamp {
-    if ring.is_monotonic() {
-        return monotonic_stamp();
-    }
-    ring.stamp_with(clock::tsc())
-}
+/// The calling thread.
+pub(crate) struct This;
 
-#[cold]
-#[inline(never)]
-fn monotonic_stamp() -> Stamp {
-    Stamp { ticks: clock::monotonic_ns(), is_monotonic: true }
+impl Owner for This {
+    #[inline(always)]
+    fn ticks(&self) -> u64 {
+        clock::tsc()
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        clock::monotonic_ns()
+    }
+
+    fn change(&self, ring: &'static Ring) -> Option<&'static Ring> {
+        // First, so that a handler that comes now does not begin once more.
+        STAGE.set(Stage::Registering);
+        RING.set(None);
+        ring.release();
+        STAGE.set(Stage::New);
+        register()
+    }
 }
 
 /// Makes the calling thread's events count as lost: the writer's own would wait for itself.

@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn thread(&self, id: u32) -> Thread {
-        let ring = self.hub.ring(id, |ring| ring.stamp_with(self.ticks.load(SeqCst))).expect("a ring");
+        let ring = self.hub.ring(id, &|| self.ticks.load(SeqCst)).expect("a ring");
         Thread { hub: self.hub, ring, ticks: Arc::clone(&self.ticks) }
     }
 
@@ -113,8 +113,8 @@ impl Thread {
     /// Records `first(arg)` at a time in ns, with as many words behind its argument.
     fn emit_long(&self, ns: u64, arg: u64, more: u32) {
         self.ticks.store(ns * 10, SeqCst);
-        let stamp = |ring: &Ring| ring.stamp_with(self.ticks.load(SeqCst));
-        self.ring.emit(self.hub, FIRST.id().unwrap(), 8 + more * 8, stamp, |words| {
+        let owner = || self.ticks.load(SeqCst);
+        self.ring.emit(self.hub, FIRST.id().unwrap(), 8 + more * 8, owner, |words| {
             words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
             words[0].store(arg, Ordering::Relaxed);
         });
@@ -128,8 +128,8 @@ impl Thread {
     fn emit_slowly(&self, ns: u64, arg: u64, meanwhile: impl FnOnce()) {
         let meanwhile = Cell::new(Some(meanwhile));
         self.ticks.store(ns * 10, SeqCst);
-        let stamp = |ring: &Ring| ring.stamp_with(self.ticks.load(SeqCst));
-        self.ring.emit(self.hub, FIRST.id().unwrap(), 8, stamp, |words| {
+        let owner = || self.ticks.load(SeqCst);
+        self.ring.emit(self.hub, FIRST.id().unwrap(), 8, owner, |words| {
             words[0].store(arg, Ordering::Relaxed);
             meanwhile.take().expect("once")();
         });
@@ -420,9 +420,8 @@ fn a_counter_that_goes_backwards_is_given_up_for_the_clock() {
     });
     clock.store(100, SeqCst);
     bench.writer.cycle(true);
-    assert!(bench.hub.is_monotonic() && thread.ring.is_monotonic());
-    let stamp = |_: &Ring| Stamp { ticks: 2_150, is_monotonic: true };
-    thread.ring.emit(bench.hub, 0, 8, stamp, |words| words[0].store(3, Ordering::Relaxed));
+    assert!(bench.hub.is_monotonic());
+    thread.ring.emit(bench.hub, 0, 8, || 2_150, |words| words[0].store(3, Ordering::Relaxed));
     clock.store(200, SeqCst);
     bench.writer.cycle(true);
     assert_eq!(bench.lines()[1..], [Happened(2_000, 7, 1), Happened(2_020, 7, 2), Happened(2_150, 7, 3)]);
