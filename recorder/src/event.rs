@@ -213,9 +213,12 @@ impl Registry {
     }
 
     fn set_suspended(&self, is_suspended: bool) {
-        let mut inner = self.lock();
-        inner.is_suspended = is_suspended;
-        inner.events.iter().for_each(|event| inner.switch(event));
+        self.lock().set_suspended(is_suspended);
+    }
+
+    /// Keeps everybody else away until what is returned is dropped, in the parent or in the child.
+    pub(crate) fn lock_for_fork(&self) -> Locked<'_> {
+        Locked(self.lock())
     }
 
     /// The name of the event with this number.
@@ -235,7 +238,22 @@ impl Registry {
     }
 }
 
+/// The registry while a process forks.
+pub(crate) struct Locked<'a>(MutexGuard<'a, Inner>);
+
+impl Locked<'_> {
+    /// Disables all events until [`resume`](Registry::resume).
+    pub(crate) fn suspend(&mut self) {
+        self.0.set_suspended(true);
+    }
+}
+
 impl Inner {
+    fn set_suspended(&mut self, is_suspended: bool) {
+        self.is_suspended = is_suspended;
+        self.events.iter().for_each(|event| self.switch(event));
+    }
+
     /// Makes the event what it is to be.
     fn switch(&self, event: &Event) {
         let on = self.rules.iter().rev().find(|rule| stands_for(&rule.pattern, event.name)).is_some_and(|rule| rule.on);

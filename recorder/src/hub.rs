@@ -5,13 +5,32 @@ use std::time::Duration;
 use crate::ring::{Owner, Refusal, Ring};
 use crate::rings::Rings;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering, const_fn};
-use crate::wake::{Kick, Waiting};
+pub(crate) use crate::wake::Ticket;
+use crate::wake::{Flushes, Kick, Waiting};
 
-/// No writer has run yet: what is recorded stays in the rings.
-const BEFORE: u8 = 0;
-const RUNNING: u8 = 1;
-/// The writer has ended or died.
-const GONE: u8 = 2;
+/// What has become of the writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum WriterState {
+    /// There was none yet: what is recorded stays in the rings.
+    Before = 0,
+    Running = 1,
+    /// It has ended or died.
+    Gone = 2,
+    /// This is a forked child, which gets a writer of its own at its first event.
+    Wanted = 3,
+}
+
+impl WriterState {
+    const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Before,
+            1 => Self::Running,
+            2 => Self::Gone,
+            _ => Self::Wanted,
+        }
+    }
+}
 
 /// What the threads that record and the writer share. There is one in a process; tests make their own.
 pub(crate) struct Hub {
@@ -21,6 +40,7 @@ pub(crate) struct Hub {
     writer: AtomicU8,
     kick: Kick,
     waiting: Waiting,
+    flushes: Flushes,
     /// Whether the time-stamp counter is not to be used.
     is_monotonic: AtomicBool,
     /// Events of threads that got no ring, or had given it back.
@@ -33,9 +53,10 @@ impl Hub {
             Self {
                 rings: Rings::new(),
                 patience_ns: AtomicU64::new(0),
-                writer: AtomicU8::new(BEFORE),
+                writer: AtomicU8::new(WriterState::Before as u8),
                 kick: Kick::new(),
                 waiting: Waiting::new(),
+                flushes: Flushes::new(),
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
             }
@@ -76,6 +97,16 @@ impl Hub {
         self.kick.sleep(timeout);
     }
 
+    /// The last flush that was asked for, if it is not done yet. What was recorded before it is stamped earlier than now.
+    pub(crate) fn wanted_flush(&self) -> Option<Ticket> {
+        self.flushes.wanted()
+    }
+
+    /// Lets those go on that wait for a flush up to this one.
+    pub(crate) fn flush_is_done(&self, ticket: Ticket) {
+        self.flushes.finish(ticket);
+    }
+
     /// Lets threads that wait for room go on.
     pub(crate) fn room_was_made(&self) {
         self.waiting.wake_all();
@@ -92,6 +123,22 @@ impl Hub {
         self.is_monotonic.load(Ordering::Relaxed)
     }
 
+    // ---- called in a forked child, by its only thread
+
+    /// Keeps what is in the rings, and the calling thread's ring as it is; the others' owners are not here.
+    pub(crate) fn keep_one_thread(&self, own: Option<&'static Ring>) {
+        self.rings.iter().filter(|ring| !own.is_some_and(|own| std::ptr::eq(own, *ring))).for_each(Ring::bury_owner);
+    }
+
+    /// Forgets all rings, and what was counted. Of the calling thread's `own` the memory stays: it may be in the middle of an emit.
+    #[cfg(not(loom))]
+    pub(crate) fn forget_all(&self, own: Option<&'static Ring>) {
+        self.rings.forget_all(own);
+        self.no_ring.store(0, Ordering::Relaxed);
+        self.kick.after_fork();
+        self.waiting.after_fork();
+    }
+
     // ---- called by whoever starts and stops
 
     /// Says how long a thread is to wait for room, in ns; 0 to discard at once, `u64::MAX` for ever.
@@ -99,18 +146,50 @@ impl Hub {
         self.patience_ns.store(patience_ns, Ordering::Relaxed);
     }
 
-    /// Says whether a writer runs. When none does any more, nobody waits for it.
-    pub(crate) fn set_writer_runs(&self, runs: bool) {
-        self.writer.store(if runs { RUNNING } else { GONE }, Ordering::Release);
-        if !runs {
+    /// Says what becomes of the writer. When none runs any more, nobody waits for it.
+    pub(crate) fn set_writer(&self, state: WriterState) {
+        // Release: who sees it running sees the patience that was set before.
+        self.writer.store(state as u8, Ordering::Release);
+        if state != WriterState::Running {
             self.waiting.wake_all();
+            self.flushes.wake_all();
         }
     }
 
-    /// Whether a writer has run in this process.
-    pub(crate) fn had_writer(&self) -> bool {
-        self.writer.load(Ordering::Relaxed) != BEFORE
+    /// What has become of the writer.
+    pub(crate) fn writer(&self) -> WriterState {
+        WriterState::from_number(self.writer.load(Ordering::Acquire))
     }
+
+    /// Waits until all that was recorded before is written. Safe in a signal handler.
+    pub(crate) fn flush(&self, timeout: Duration) -> Flushed {
+        let ticket = self.flushes.ask();
+        self.kick();
+        let deadline_ns =
+            crate::clock::monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            let seen = self.flushes.done();
+            if seen.covers(ticket) {
+                return Flushed::Written;
+            }
+            if self.writer() != WriterState::Running {
+                return Flushed::NoWriter;
+            }
+            let left_ns = deadline_ns.saturating_sub(crate::clock::monotonic_ns());
+            if left_ns == 0 {
+                return Flushed::TimedOut;
+            }
+            self.flushes.sleep(seen, Patience::NAP.min(Duration::from_nanos(left_ns)));
+        }
+    }
+}
+
+/// What came of a flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    Written,
+    TimedOut,
+    NoWriter,
 }
 
 /// How long an emit goes on waiting for room.
@@ -125,7 +204,7 @@ impl Patience {
 
     /// Waits for the head to move; an error if it is not worth waiting, or no longer.
     pub(crate) fn wait_for_room(&mut self, hub: &Hub, head: &AtomicU64) -> Result<(), Refusal> {
-        if self.limit_ns == 0 || hub.writer.load(Ordering::Acquire) != RUNNING {
+        if self.limit_ns == 0 || hub.writer() != WriterState::Running {
             return Err(Refusal::Full);
         }
         let now_ns = crate::clock::monotonic_ns();

@@ -43,6 +43,8 @@ mod clock;
 #[cfg(not(loom))]
 mod emit;
 mod event;
+#[cfg(not(loom))]
+mod fork;
 mod hub;
 #[cfg(all(loom, test))]
 mod models;
@@ -62,7 +64,7 @@ mod writeout;
 pub use arg::Arg;
 pub use event::{Event, RegisterError, Switched};
 #[cfg(not(loom))]
-pub use recorder::{Clock, Error, Options, Policy, Recorder};
+pub use recorder::{Clock, Error, Fork, Options, Policy, Recorder, flush_on_exit};
 pub use report::{ClockReport, Lost, Report, ThreadReport};
 
 /// What all threads of the process share.
@@ -76,6 +78,8 @@ static REGISTRY: event::Registry = event::Registry::new();
 ///
 /// [`RegisterError`]: then none of them is registered. Registering an event twice is none.
 pub fn register(events: &[&'static Event]) -> Result<(), RegisterError> {
+    #[cfg(not(loom))]
+    fork::watch();
     REGISTRY.register(events)
 }
 

@@ -13,10 +13,10 @@ use simpletrace_format::{Record, SliceReader};
 
 use crate::clock::Anchor;
 use crate::event::{Event, Registry};
-use crate::hub::Hub;
+use crate::hub::{Hub, WriterState};
 use crate::output::Output;
 use crate::report::Report;
-use crate::ring::{Kind, Ring, Stamp};
+use crate::ring::{Kind, Ring};
 use crate::sync::{AtomicU64, Ordering, free_leaked, leak};
 use crate::writeout::{Setup, Writeout};
 
@@ -487,7 +487,7 @@ fn a_flush_is_over_when_what_came_before_is_written() {
         let has_written = |writer: &mut Writer| {
             let ticks = asked.load(Ordering::Relaxed);
             writer.cycle();
-            if ticks == 0 || !writer.writeout.has_written(Stamp { ticks, is_monotonic: false }) {
+            if ticks == 0 || !writer.writeout.has_written(ticks) {
                 return false;
             }
             let file = writer.file();
@@ -509,7 +509,7 @@ fn a_thread_that_waits_for_room_gets_it() {
     check("block", 4, || {
         let world = World::new();
         world.hub.set_patience_ns(u64::MAX);
-        world.hub.set_writer_runs(true);
+        world.hub.set_writer(WriterState::Running);
         let mut producer = world.producer(1);
         let mut writer = world.writer();
         producer.record(3);
@@ -532,13 +532,13 @@ fn nobody_waits_for_a_writer_that_is_gone() {
     check("gone", 4, || {
         let world = World::new();
         world.hub.set_patience_ns(u64::MAX);
-        world.hub.set_writer_runs(true);
+        world.hub.set_writer(WriterState::Running);
         let mut producer = world.producer(1);
         let mut writer = world.writer();
         producer.record(3);
         let owner = producer.record_on_a_thread(5);
         writer.cycle();
-        world.hub.set_writer_runs(false);
+        world.hub.set_writer(WriterState::Gone);
         let producer = owner.join().expect("no panic");
         let report = writer.end(&[producer]);
         assert_eq!(report.lost.total(), report.lost.full);

@@ -290,7 +290,7 @@ fn whole_records(block: &[u8], done: usize) -> Written {
 }
 
 /// Puts the process's id for `%d`.
-fn expand(path: &Path) -> PathBuf {
+pub(crate) fn expand(path: &Path) -> PathBuf {
     match path.to_str() {
         Some(text) if text.contains("%d") => text.replace("%d", &std::process::id().to_string()).into(),
         _ => path.to_owned(),

@@ -6,19 +6,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
+use crate::hub::{Flushed, Ticket, WriterState};
 use crate::output::Output;
 use crate::report::Report;
-use crate::ring::Stamp;
 use crate::writeout::{Cycle, Setup, Writeout};
-use crate::{HUB, REGISTRY};
+use crate::{HUB, REGISTRY, fork};
 
 /// How long to wait for the writer when nobody says how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the writer may take to end when the process exits: with what comes to it, less than a second.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
+/// How much longer than the writer itself whoever waits for its end does.
+const SLACK: Duration = Duration::from_millis(200);
 
 /// What a recording is to be like.
 ///
@@ -36,6 +40,7 @@ pub struct Options {
     policy: Policy,
     clock: Clock,
     thread_ids: bool,
+    fork: Fork,
 }
 
 /// What happens to an event whose thread's ring is full.
@@ -59,6 +64,17 @@ pub enum Clock {
     Monotonic,
 }
 
+/// What a child does that the process forks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fork {
+    /// It records into a file of its own, from its first event on: the parent's name, `-`, and the child's id. One that records no event,
+    /// as most that go on to `exec`, makes no file.
+    Follow,
+    /// It does not record: its events are disabled.
+    Off,
+}
+
 impl Options {
     /// The smallest ring, in bytes.
     pub const MIN_RING_BYTES: u64 = 64 << 10;
@@ -74,6 +90,7 @@ impl Options {
             policy: Policy::Discard,
             clock: Clock::Auto,
             thread_ids: false,
+            fork: Fork::Follow,
         }
     }
 
@@ -103,6 +120,13 @@ impl Options {
     #[must_use]
     pub const fn thread_ids(mut self, thread_ids: bool) -> Self {
         self.thread_ids = thread_ids;
+        self
+    }
+
+    /// What forked children do; [`Fork::Follow`] if not given.
+    #[must_use]
+    pub const fn fork(mut self, fork: Fork) -> Self {
+        self.fork = fork;
         self
     }
 }
@@ -136,6 +160,8 @@ pub enum Error {
     Timeout,
     /// The writer has died.
     WriterDied,
+    /// This process does not record: it is a child that was forked under [`Fork::Off`], or by other means than `fork`.
+    NotRecording,
 }
 
 impl fmt::Display for Error {
@@ -149,6 +175,7 @@ impl fmt::Display for Error {
             Self::Thread(_) => f.write_str("no thread could be made to write the trace"),
             Self::Timeout => f.write_str("the trace's writer is busy for too long"),
             Self::WriterDied => f.write_str("the trace's writer has died"),
+            Self::NotRecording => f.write_str("this process does not record, only the one it was forked from"),
         }
     }
 }
@@ -164,28 +191,53 @@ impl std::error::Error for Error {
 
 /// What the writer is asked to do.
 enum Command {
-    Flush(Stamp, SyncSender<()>),
     SetOutput(Output, SyncSender<()>),
     SetOff(bool, SyncSender<()>),
     Report(SyncSender<Report>),
     Finish(Duration, SyncSender<Report>),
 }
 
-/// The way to the writer of the one recording there may be, for whoever has to end it when the process exits.
-static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+/// The one recording that there may be.
+static SESSION: Mutex<Session> = Mutex::new(Session::None);
 
-struct Current {
+/// What becomes of recording in this process.
+pub(crate) enum Session {
+    None,
+    /// Somebody is just starting: the lock is not held while files are opened, as whoever forks waits for it.
+    Starting,
+    Recording(Recording),
+    /// This is a forked child, which starts at its first event.
+    Forked(Plan),
+}
+
+pub(crate) struct Recording {
+    plan: Plan,
     commands: Sender<Command>,
-    /// The process that started it: a child of it has no writer.
+    thread: thread::JoinHandle<()>,
+    /// The process that started it: a child that was made by other means than `fork` has no writer.
     process_id: u32,
 }
 
+/// What a recording is started with, here or in a child.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    /// Which recording it is, so that a handle does not steer a later one.
+    number: u64,
+    options: Options,
+}
+
+pub(crate) fn lock_session() -> MutexGuard<'static, Session> {
+    // Nothing is left half-done in there when a thread panics.
+    SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A recording that goes on until this is dropped or the process exits.
+///
+/// In a forked child, it is the child's own.
 #[derive(Debug)]
 pub struct Recorder {
-    commands: Sender<Command>,
-    /// `None` once the writer has ended.
-    thread: Option<thread::JoinHandle<()>>,
+    number: u64,
+    has_ended: bool,
 }
 
 impl Recorder {
@@ -195,79 +247,69 @@ impl Recorder {
     ///
     /// [`Error::AlreadyRecording`], [`Error::RingBytes`], [`Error::File`], [`Error::Thread`].
     pub fn start(options: &Options) -> Result<Self, Error> {
-        let Options { file, ring_bytes, policy, clock, thread_ids } = options;
-        if !ring_bytes.is_power_of_two() || !(Options::MIN_RING_BYTES..=Options::MAX_RING_BYTES).contains(ring_bytes) {
-            return Err(Error::RingBytes(*ring_bytes));
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let ring_bytes = options.ring_bytes;
+        if !ring_bytes.is_power_of_two() || !(Options::MIN_RING_BYTES..=Options::MAX_RING_BYTES).contains(&ring_bytes) {
+            return Err(Error::RingBytes(ring_bytes));
         }
-        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.is_some() {
-            return Err(Error::AlreadyRecording);
+        fork::watch();
+        {
+            let mut session = lock_session();
+            match &*session {
+                Session::Starting => return Err(Error::AlreadyRecording),
+                Session::Recording(recording) if !recording.thread.is_finished() => {
+                    return Err(Error::AlreadyRecording);
+                }
+                Session::None | Session::Recording(_) | Session::Forked(_) => *session = Session::Starting,
+            }
         }
-        let output = create(file)?;
-        HUB.rings.set_ring_bytes(*ring_bytes);
-        HUB.set_patience_ns(match policy {
-            Policy::Discard => 0,
-            Policy::Block(None) => u64::MAX,
-            Policy::Block(Some(limit)) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
-        });
-        before_first_stamp();
-        let is_restart = HUB.had_writer();
-        let from_ns = if is_restart { clock::monotonic_ns() } else { 0 };
-        let mut writeout = Writeout::new(Setup {
-            hub: &HUB,
-            registry: &REGISTRY,
-            take_anchor: Box::new(Anchor::take),
-            first_anchor: FIRST_ANCHOR.get(),
-            output,
-            pid: (!thread_ids).then(std::process::id),
-            from_ns,
-        });
-        if *clock == Clock::Monotonic {
-            writeout.use_monotonic();
-        }
-        writeout.keep_spares();
-        let (commands, receiver) = mpsc::channel();
-        // Nobody may wait for a writer that does not run yet, and nothing may be enabled for good if it never does.
-        let thread = without_signals(|| {
-            thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver))
-        })
-        .map_err(Error::Thread)?;
-        HUB.set_writer_runs(true);
-        REGISTRY.resume();
-        *current = Some(Current { commands: commands.clone(), process_id: std::process::id() });
-        at_exit();
-        Ok(Self { commands, thread: Some(thread) })
+        // Relaxed: a number, no more.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut plan = Plan { number, options: options.clone() };
+        plan.options.file = absolute(&options.file);
+        begin(plan, &options.file).map(|()| Self { number, has_ended: false })
     }
 
     /// Waits until all that the calling thread, and any other before the call, has recorded is written to the file.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if that takes longer than `timeout`, [`Error::WriterDied`].
+    /// [`Error::Timeout`] if that takes longer than `timeout`, [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn flush(&self, timeout: Duration) -> Result<(), Error> {
-        let stamp = if HUB.is_monotonic() {
-            Stamp { ticks: clock::monotonic_ns(), is_monotonic: true }
-        } else {
-            Stamp { ticks: clock::tsc(), is_monotonic: false }
-        };
-        self.ask(timeout, |reply| Command::Flush(stamp, reply))
+        match &*lock_session() {
+            Session::Recording(Recording { plan, .. }) if plan.number == self.number => {}
+            // There is nothing yet.
+            Session::Forked(plan) if plan.number == self.number => return Ok(()),
+            _ => return Err(Error::NotRecording),
+        }
+        match HUB.flush(timeout) {
+            Flushed::Written => Ok(()),
+            Flushed::TimedOut => Err(Error::Timeout),
+            Flushed::NoWriter => Err(Error::WriterDied),
+        }
     }
 
     /// Goes on in another file, which is emptied if it exists. What is recorded until about now is in the old file.
     ///
     /// # Errors
     ///
-    /// [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`].
+    /// [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn set_file(&self, file: &Path) -> Result<(), Error> {
         let output = create(file)?;
-        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(output, reply))
+        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(output, reply))?;
+        if let Session::Recording(recording) = &mut *lock_session()
+            && recording.plan.number == self.number
+        {
+            recording.plan.options.file = absolute(file);
+        }
+        Ok(())
     }
 
     /// Stops writing events to the file; they are counted as lost. [`on`](Self::on) goes on behind what is in the file.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], [`Error::WriterDied`].
+    /// [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn off(&self) -> Result<(), Error> {
         self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOff(true, reply))
     }
@@ -276,7 +318,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], [`Error::WriterDied`].
+    /// [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn on(&self) -> Result<(), Error> {
         self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOff(false, reply))
     }
@@ -285,7 +327,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], [`Error::WriterDied`].
+    /// [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn report(&self) -> Result<Report, Error> {
         self.ask(DEFAULT_TIMEOUT, Command::Report)
     }
@@ -297,24 +339,53 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if the writer does not come to an end: it is left to itself; [`Error::WriterDied`].
+    /// [`Error::Timeout`] if the writer does not come to an end, hence recording cannot be started again until it does;
+    /// [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn finish(mut self, timeout: Duration) -> Result<Report, Error> {
         self.end(timeout)
     }
 
     fn end(&mut self, timeout: Duration) -> Result<Report, Error> {
-        let Some(thread) = self.thread.take() else { return Err(Error::WriterDied) };
-        let result = end(&self.commands, timeout);
-        if !matches!(result, Err(Error::Timeout)) {
-            // It has nothing left to do.
-            let _ = thread.join();
+        if std::mem::replace(&mut self.has_ended, true) {
+            return Err(Error::NotRecording);
         }
-        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let commands = {
+            let mut session = lock_session();
+            match &*session {
+                Session::Recording(recording) if recording.is(self.number) => recording.commands.clone(),
+                Session::Forked(plan) if plan.number == self.number => {
+                    // Nothing was recorded.
+                    *session = Session::None;
+                    REGISTRY.suspend();
+                    HUB.set_writer(WriterState::Gone);
+                    return Ok(Report::default());
+                }
+                _ => return Err(Error::NotRecording),
+            }
+        };
+        let result = end(&commands, timeout);
+        if !matches!(result, Err(Error::Timeout)) {
+            let mut session = lock_session();
+            if let Session::Recording(recording) = &*session
+                && recording.is(self.number)
+                && let Session::Recording(recording) = std::mem::replace(&mut *session, Session::Starting)
+            {
+                drop(session);
+                // It has nothing left to do.
+                let _ = recording.thread.join();
+                *lock_session() = Session::None;
+            }
+        }
         result
     }
 
     fn ask<T>(&self, timeout: Duration, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, Error> {
-        ask(&self.commands, timeout, command)
+        begin_in_child()?;
+        let commands = match &*lock_session() {
+            Session::Recording(recording) if recording.is(self.number) => recording.commands.clone(),
+            _ => return Err(Error::NotRecording),
+        };
+        ask(&commands, timeout, command)
     }
 }
 
@@ -323,6 +394,104 @@ impl Drop for Recorder {
         // Whoever wants to know calls `finish`.
         let _ = self.end(DEFAULT_TIMEOUT);
     }
+}
+
+impl Recording {
+    fn is(&self, number: u64) -> bool {
+        self.plan.number == number && self.process_id == std::process::id()
+    }
+
+    /// What a forked child does, if it is to record. Only to be called in one: there is no writer.
+    pub(crate) fn into_childs_plan(self) -> Option<Plan> {
+        let Self { plan, commands, thread, .. } = self;
+        // Whoever held their locks is not here.
+        std::mem::forget((commands, thread));
+        (plan.options.fork == Fork::Follow).then_some(plan)
+    }
+}
+
+/// Makes a file, a writer and its thread. The session is `Starting` before; behind it is `Recording`, or `None` if that failed.
+fn begin(plan: Plan, file: &Path) -> Result<(), Error> {
+    let begun = make_writer(&plan.options, file);
+    let mut session = lock_session();
+    match begun {
+        Ok((commands, thread)) => {
+            *session = Session::Recording(Recording { plan, commands, thread, process_id: std::process::id() });
+            Ok(())
+        }
+        Err(error) => {
+            *session = Session::None;
+            Err(error)
+        }
+    }
+}
+
+fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, thread::JoinHandle<()>), Error> {
+    let output = create(file)?;
+    HUB.rings.set_ring_bytes(options.ring_bytes);
+    HUB.set_patience_ns(match options.policy {
+        Policy::Discard => 0,
+        Policy::Block(None) => u64::MAX,
+        Policy::Block(Some(limit)) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
+    });
+    before_first_stamp();
+    let is_restart = HUB.writer() == WriterState::Gone;
+    let from_ns = if is_restart { clock::monotonic_ns() } else { 0 };
+    let mut writeout = Writeout::new(Setup {
+        hub: &HUB,
+        registry: &REGISTRY,
+        take_anchor: Box::new(Anchor::take),
+        first_anchor: FIRST_ANCHOR.get(),
+        output,
+        pid: (!options.thread_ids).then(std::process::id),
+        from_ns,
+    });
+    if options.clock == Clock::Monotonic {
+        writeout.use_monotonic();
+    }
+    writeout.keep_spares();
+    let (commands, receiver) = mpsc::channel();
+    // Nobody may wait for a writer that does not run yet, and nothing may be enabled for good if it never does.
+    let thread = without_signals(|| {
+        thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver))
+    })
+    .map_err(Error::Thread)?;
+    HUB.set_writer(WriterState::Running);
+    REGISTRY.resume();
+    at_exit();
+    Ok((commands, thread))
+}
+
+/// Starts the recording of a forked child, if it is one that has not begun to. Called at its first event.
+pub(crate) fn begin_in_child() -> Result<(), Error> {
+    if HUB.writer() != WriterState::Wanted {
+        return Ok(());
+    }
+    let plan = {
+        let mut session = lock_session();
+        match std::mem::replace(&mut *session, Session::Starting) {
+            Session::Forked(plan) => plan,
+            // Somebody else was faster.
+            other => {
+                *session = other;
+                return Ok(());
+            }
+        }
+    };
+    let mut file = plan.options.file.clone().into_os_string();
+    file.push(format!("-{}", std::process::id()));
+    begin(plan, Path::new(&file)).inspect_err(|error| {
+        REGISTRY.suspend();
+        HUB.set_writer(WriterState::Gone);
+        let reason = std::error::Error::source(error).map_or_else(String::new, |source| format!(": {source}"));
+        eprintln!("simpletrace: {error}{reason}; the forked process {} does not record", std::process::id());
+    })
+}
+
+/// The name as a child needs it: with this process's id for `%d`, and from wherever the child may have gone.
+fn absolute(file: &Path) -> PathBuf {
+    let file = crate::output::expand(file);
+    std::path::absolute(&file).unwrap_or(file)
 }
 
 fn create(file: &Path) -> Result<Output, Error> {
@@ -345,8 +514,15 @@ fn ask<T>(
 
 fn end(commands: &Sender<Command>, timeout: Duration) -> Result<Report, Error> {
     REGISTRY.suspend();
-    // A little longer than the writer waits itself.
-    ask(commands, timeout + DEFAULT_TIMEOUT, |reply| Command::Finish(timeout, reply))
+    ask(commands, timeout + SLACK, |reply| Command::Finish(timeout, reply))
+}
+
+/// Writes what has been recorded, before a program leaves by `_exit`: no handler of [`exit`](std::process::exit) runs then.
+///
+/// Takes at most a second. Returns whether all that the calling thread, and any other before the call, has recorded is in the file; also if there is no
+/// recording. Safe in a signal handler.
+pub fn flush_on_exit() -> bool {
+    HUB.writer() != WriterState::Running || HUB.flush(EXIT_TIMEOUT) == Flushed::Written
 }
 
 /// Ends the recording when the process exits, however that comes about short of `_exit`.
@@ -354,12 +530,13 @@ fn at_exit() {
     static ONCE: Once = Once::new();
     extern "C" fn finish() {
         // Whoever holds the lock is ending or starting a recording, and will not get any further.
-        if let Ok(mut current) = CURRENT.try_lock()
-            && let Some(Current { commands, process_id }) = current.take()
-            && process_id == std::process::id()
-        {
-            let _ = end(&commands, DEFAULT_TIMEOUT);
-        }
+        let Ok(session) = SESSION.try_lock() else { return };
+        let commands = match &*session {
+            Session::Recording(recording) if recording.process_id == std::process::id() => recording.commands.clone(),
+            _ => return,
+        };
+        drop(session);
+        let _ = end(&commands, EXIT_TIMEOUT);
     }
     ONCE.call_once(|| {
         // SAFETY: `finish` may be called at any time on any thread, and does not unwind: it panics nowhere.
@@ -382,14 +559,14 @@ fn without_signals<T>(make: impl FnOnce() -> T) -> T {
 }
 
 /// The anchor from before any thread stamped a record.
-static FIRST_ANCHOR: FirstAnchor = FirstAnchor {
+pub(crate) static FIRST_ANCHOR: FirstAnchor = FirstAnchor {
     stage: AtomicU8::new(0),
     ticks: AtomicU64::new(0),
     ns: AtomicU64::new(0),
     error_ticks: AtomicU64::new(0),
 };
 
-struct FirstAnchor {
+pub(crate) struct FirstAnchor {
     /// 0 nobody was here, 1 somebody is just storing, 2 stored.
     stage: AtomicU8,
     ticks: AtomicU64,
@@ -405,6 +582,11 @@ impl FirstAnchor {
             ns: self.ns.load(Ordering::Relaxed),
             error_ticks: self.error_ticks.load(Ordering::Relaxed),
         })
+    }
+
+    /// In a forked child: whoever was just storing is not here.
+    pub(crate) fn after_fork(&self) {
+        let _ = self.stage.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn set(&self, anchor: Anchor) {
@@ -434,7 +616,7 @@ fn run(mut writeout: Writeout, commands: &Receiver<Command>) {
     crate::thread::mute();
     // Should it panic, those who record must not wait for it. Nothing of it is used afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut writeout, commands)));
-    HUB.set_writer_runs(false);
+    HUB.set_writer(WriterState::Gone);
 }
 
 /// The shortest sleep between two cycles.
@@ -445,13 +627,13 @@ const LONGEST_NAP: Duration = Duration::from_millis(50);
 const BUSY_BYTES: u64 = 256 << 10;
 
 fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
-    let mut flushes: Vec<(Stamp, SyncSender<()>)> = Vec::new();
+    // The flush that is under way, and the time until which all has to be written for it.
+    let mut flush: Option<(Ticket, u64)> = None;
     let mut nap = NAP;
     let mut has_told = false;
     loop {
         for command in commands.try_iter() {
             match command {
-                Command::Flush(stamp, reply) => flushes.push((stamp, reply)),
                 Command::SetOutput(output, reply) => {
                     writeout.set_output(output);
                     has_told = false;
@@ -472,21 +654,21 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                     });
                     tell(writeout, &mut has_told);
                     // Before whoever waits goes on to start the next.
-                    HUB.set_writer_runs(false);
+                    HUB.set_writer(WriterState::Gone);
                     let _ = reply.send(writeout.report());
                     return;
                 }
             }
         }
-        let cycle = writeout.cycle(!flushes.is_empty());
+        flush = flush.or_else(|| HUB.wanted_flush().map(|ticket| (ticket, writeout.now_ns())));
+        let cycle = writeout.cycle(flush.is_some());
         tell(writeout, &mut has_told);
-        flushes.retain(|(stamp, reply)| {
-            let is_written = writeout.has_written(*stamp);
-            if is_written {
-                let _ = reply.send(());
-            }
-            !is_written
-        });
+        if let Some((ticket, until_ns)) = flush
+            && writeout.has_written(until_ns)
+        {
+            HUB.flush_is_done(ticket);
+            flush = None;
+        }
         nap = match cycle {
             Cycle::Took(bytes) if bytes >= BUSY_BYTES => continue,
             Cycle::Took(_) => {

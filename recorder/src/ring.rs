@@ -174,6 +174,9 @@ struct Rare {
 const IDLE: u8 = 0;
 const ACTIVE: u8 = 1;
 
+/// Its owner is gone in the middle of an emit: nobody is to go on there.
+const DEAD: u8 = 2;
+
 /// Reasons for the slow way: stamps are to be taken from `CLOCK_MONOTONIC`.
 const MONOTONIC: u8 = 1;
 /// The owner is to use another ring.
@@ -495,6 +498,19 @@ impl Ring {
         self.rare.state.store(IDLE, Ordering::Release);
     }
 
+    /// Gives up the owner, in a forked child that lacks it; what it has recorded stays.
+    pub(crate) fn bury_owner(&self) {
+        let rare = &self.rare;
+        if rare.state.load(Ordering::Relaxed) == ACTIVE {
+            let is_under_way = self.shared.gate.load(Ordering::Relaxed) & 1 != 0;
+            rare.state.store(if is_under_way { DEAD } else { IDLE }, Ordering::Relaxed);
+            if is_under_way {
+                // Nobody is to wait for it.
+                self.close_gate();
+            }
+        }
+    }
+
     // ---- the writer's side
 
     /// Whether the ring has an owner, as a hint.
@@ -578,6 +594,12 @@ impl Ring {
     /// The most that was ever waiting in the ring, in bytes, as far as the owner looked: from half full on it looks often.
     pub(crate) fn high_water_bytes(&self) -> u64 {
         self.rare.high_water.load(Ordering::Relaxed) * 8
+    }
+
+    /// What the ring takes of memory, in bytes, itself included.
+    #[cfg(not(loom))]
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(self.private.words)
     }
 
     /// The ring's size in bytes.

@@ -101,6 +101,21 @@ impl Rings {
         }
     }
 
+    /// Forgets all rings and gives their memory back, but for that of `own`. Only in a forked child, where nobody but the calling thread
+    /// can have one.
+    #[cfg(not(loom))]
+    pub(crate) fn forget_all(&self, own: Option<&'static Ring>) {
+        let rings = self.iter();
+        self.newest.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.made.store(0, Ordering::Relaxed);
+        // The iterator is one ahead of what it returns.
+        for ring in rings.filter(|ring| !own.is_some_and(|own| std::ptr::eq(own, *ring))) {
+            let memory = std::ptr::from_ref(ring).cast_mut().cast();
+            // SAFETY: `make` mapped so much there. There are no other threads, this one only uses its own ring, and the list is empty.
+            let _ = unsafe { rustix::mm::munmap(memory, ring.mapped_bytes()) };
+        }
+    }
+
     /// Goes through all rings that are there by now.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Ring> + use<> {
         // Acquire, as the pairs of `add`.

@@ -7,9 +7,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::HUB;
 use crate::clock;
+use crate::hub::WriterState;
 use crate::ring::{Owner, Ring};
+use crate::{HUB, fork};
 
 /// Whether a thread may get a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,12 @@ pub(crate) fn register() -> Option<&'static Ring> {
 }
 
 fn get_ring() -> Option<&'static Ring> {
+    if HUB.writer() == WriterState::Wanted && fork::is_in_handler() {
+        return None;
+    }
     STAGE.set(Stage::Registering);
+    // In a forked child. If that fails all events are disabled, and it has been said.
+    let _ = crate::recorder::begin_in_child();
     crate::recorder::before_first_stamp();
     let ring = key().and_then(|key| {
         let ring = HUB.ring(thread_id(), &This)?;
@@ -86,6 +92,12 @@ impl Owner for This {
         STAGE.set(Stage::New);
         register()
     }
+}
+
+/// Forgets the calling thread's ring, in a forked child, where it is the parent's; returns it.
+pub(crate) fn forget_ring() -> Option<&'static Ring> {
+    STAGE.set(Stage::New);
+    RING.take()
 }
 
 /// Makes the calling thread's events count as lost: the writer's own would wait for itself.

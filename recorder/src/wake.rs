@@ -27,12 +27,76 @@ impl Kick {
         }
     }
 
+    /// In a forked child: nobody wants the writer.
+    pub(crate) fn after_fork(&self) {
+        self.rung.store(0, Ordering::Relaxed);
+    }
+
     /// Sleeps until the alarm rings or the time is over, and sets the alarm anew.
     pub(crate) fn sleep(&self, timeout: Duration) {
         if self.rung.load(Ordering::Relaxed) == 0 {
             wait(&self.rung, 0, timeout);
         }
         self.rung.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The number of a flush. They are numbered as they are asked for, and count round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket(u32);
+
+impl Ticket {
+    /// Whether a flush with this number does for one with the `other`.
+    pub(crate) const fn covers(self, other: Self) -> bool {
+        self.0.wrapping_sub(other.0).cast_signed() >= 0
+    }
+}
+
+/// Where threads wait for what they have recorded to be written.
+pub(crate) struct Flushes {
+    asked: AtomicU32,
+    done: AtomicU32,
+}
+
+impl Flushes {
+    crate::sync::const_fn! {
+        pub(crate) fn new() -> Self {
+            Self { asked: AtomicU32::new(0), done: AtomicU32::new(0) }
+        }
+    }
+
+    /// Asks for a flush of what the calling thread has recorded. Safe in a signal handler.
+    pub(crate) fn ask(&self) -> Ticket {
+        // Release: the writer that sees the number sees the records, and takes its anchor behind their stamps.
+        Ticket(self.asked.fetch_add(1, Ordering::Release).wrapping_add(1))
+    }
+
+    /// What was asked for and is not done.
+    pub(crate) fn wanted(&self) -> Option<Ticket> {
+        // Acquire: see `ask`. Only the writer stores to `done`.
+        let asked = Ticket(self.asked.load(Ordering::Acquire));
+        (asked.0 != self.done.load(Ordering::Relaxed)).then_some(asked)
+    }
+
+    /// How far the writer is.
+    pub(crate) fn done(&self) -> Ticket {
+        // Acquire: what was written is written when the caller goes on.
+        Ticket(self.done.load(Ordering::Acquire))
+    }
+
+    /// Sleeps until the writer is further than `seen`, at most for the time given.
+    pub(crate) fn sleep(&self, seen: Ticket, timeout: Duration) {
+        wait(&self.done, seen.0, timeout);
+    }
+
+    pub(crate) fn finish(&self, ticket: Ticket) {
+        // Release: see `done`.
+        self.done.store(ticket.0, Ordering::Release);
+        self.wake_all();
+    }
+
+    pub(crate) fn wake_all(&self) {
+        wake(&self.done, i32::MAX as u32);
     }
 }
 
@@ -59,6 +123,11 @@ impl Waiting {
             wait(&self.times, times, timeout);
         }
         self.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// In a forked child: nobody waits.
+    pub(crate) fn after_fork(&self) {
+        self.threads.store(0, Ordering::Relaxed);
     }
 
     /// Wakes all that wait, if any does; after room was made.

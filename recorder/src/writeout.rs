@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
 use crate::barrier;
-use crate::clock::{Anchor, Converter};
+use crate::clock::{self, Anchor, Converter};
 use crate::event::Registry;
 use crate::hub::Hub;
 use crate::output::{Output, Written};
@@ -215,10 +215,14 @@ impl Writeout {
         Cycle::Took(taken)
     }
 
-    /// Whether all that was stamped before is written.
-    pub(crate) fn has_written(&mut self, stamp: Stamp) -> bool {
-        // A little later than the stamp, as both are rounded down.
-        self.ns(stamp) < self.watermark_ns
+    /// A time, in ns, that is later than all stamps that anybody has taken by now, as they will be converted.
+    pub(crate) fn now_ns(&self) -> u64 {
+        clock::monotonic_ns() + self.converter.error_ns() + 1
+    }
+
+    /// Whether all that was stamped until then, in ns, is written.
+    pub(crate) fn has_written(&self, until_ns: u64) -> bool {
+        until_ns < self.watermark_ns
     }
 
     /// Before it all is written.

@@ -8,6 +8,7 @@ use simpletrace_format::{Record, SliceReader};
 
 use super::*;
 use crate::event::Event;
+use crate::hub::WriterState;
 
 static FIRST: Event = Event::new("first", "first(uint64_t a) \"\"");
 
@@ -42,7 +43,7 @@ impl Bench {
         let hub: &'static Hub = Box::leak(Box::new(Hub::new()));
         // The smallest that there can be: 256 bytes.
         hub.rings.set_ring_bytes(256);
-        hub.set_writer_runs(true);
+        hub.set_writer(WriterState::Running);
         REGISTRY.register(&[&FIRST]).unwrap();
         let ticks = Arc::new(Counter::new(0));
         let (output, file) = Output::in_memory(limit);
@@ -460,16 +461,16 @@ fn a_flush_is_over_when_the_stamp_is_written_not_before() {
     let mut bench = Bench::new();
     let (one, two) = (bench.thread(1), bench.thread(2));
     one.emit(10, 1);
-    let stamp = Stamp { ticks: 110, is_monotonic: false };
-    assert!(!bench.writer.has_written(stamp));
+    let until_ns = 1_011;
+    assert!(!bench.writer.has_written(until_ns));
     two.emit_slowly(5, 2, || {
         bench.at(20);
         bench.writer.cycle(true);
-        assert!(!bench.writer.has_written(stamp), "held back");
+        assert!(!bench.writer.has_written(until_ns), "held back");
     });
     bench.at(30);
     bench.writer.cycle(true);
-    assert!(bench.writer.has_written(stamp));
+    assert!(bench.writer.has_written(until_ns));
 }
 
 #[test]
