@@ -6,12 +6,13 @@
 #![cfg_attr(feature = "rivals", allow(missing_docs))]
 
 use std::error::Error;
-use std::process::Command;
 use std::time::Duration;
 
 use simpletrace_benches::contestants::{
     BaselineContestant, Check, Contestant, DISABLED, EmptyLoop, Floor, Kind, STRING, Simpletrace, WORDS,
 };
+#[cfg(feature = "rivals")]
+use simpletrace_benches::lttng::Lttng;
 #[cfg(feature = "rivals")]
 use simpletrace_benches::rivals;
 use simpletrace_benches::rounds::{self, Measured};
@@ -24,6 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rounds = args.number("--rounds").unwrap_or(if args.is_smoke { 3 } else { 2000 });
 
     let folder = tempfile::tempdir()?;
+    #[cfg(feature = "rivals")]
+    // SAFETY: there is no other thread yet.
+    let lttng = unsafe { Lttng::start(&folder.path().join("lttng")) };
     register(&[&WORDS, &STRING, &DISABLED])?;
     enable(WORDS.name());
     enable(STRING.name());
@@ -37,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let disabled = Simpletrace::new(&recorder, Kind::Disabled);
 
     print_machine();
-    let off: &[&dyn Contestant] = &[&EmptyLoop, &check, &disabled];
+    #[cfg_attr(not(feature = "rivals"), expect(unused_mut))]
+    let mut off: Vec<&dyn Contestant> = vec![&EmptyLoop, &check, &disabled];
     #[cfg_attr(not(feature = "rivals"), expect(unused_mut))]
     let mut on: Vec<&dyn Contestant> = vec![&floor, &again, &words, &string, &baseline];
     #[cfg(feature = "rivals")]
@@ -52,18 +57,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ticklog = rivals::Ticklog::new(lines, log_with_ticklog);
     #[cfg(feature = "rivals")]
     on.extend([&ticklog as &dyn Contestant, &tracing]);
+    #[cfg(feature = "rivals")]
+    let lttng_events = lttng.as_ref().map(|lttng| (lttng.words(), lttng.off()));
+    #[cfg(feature = "rivals")]
+    match &lttng_events {
+        Ok((words, disabled)) => {
+            on.push(words);
+            off.push(disabled);
+        }
+        Err(why) => println!("SKIPPED: LTTng-UST: {why}\n"),
+    }
     #[cfg(not(feature = "rivals"))]
-    println!("Without ticklog and tracing: they are built with --features rivals.\n");
-    println!("{}\n", lttng());
+    println!(
+        "SKIPPED: ticklog, tracing, LTTng-UST: they take part with --features rivals, the last where Debian's liblttng-ust-dev and \
+         lttng-tools are installed\n"
+    );
 
     println!("### Switched off, one thread: ns per event\n");
-    print(off, &rounds::measure(off, 1, rounds), &[1]);
+    print(&off, &rounds::measure(&off, 1, rounds), &[1]);
     for threads in [1, 2] {
         println!("### Recorded, {threads} thread{}: ns per event and thread\n", if threads == 1 { "" } else { "s" });
-        print(&on, &rounds::measure(&on, threads, rounds), &[0, 4]);
+        print(&on, &rounds::measure(&on, threads, rounds), &[0, 2, 4]);
     }
     let report = recorder.finish(Duration::from_secs(2))?;
     println!("simpletrace: {} events, {} lost, {} cycles", report.records, report.lost.total(), report.cycles);
+    #[cfg(feature = "rivals")]
+    if let Ok(lttng) = lttng {
+        println!("{}", lttng.finish()?);
+    }
     Ok(())
 }
 
@@ -72,17 +93,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn log_with_ticklog(lines: u32) {
     for i in 0..u64::from(lines) {
         ticklog::info!("{} {} {}", i, i << 9, 0x1234_5678_9abc_def0_u64);
-    }
-}
-
-/// Why LTTng-UST does not take part.
-fn lttng() -> &'static str {
-    let found =
-        Command::new("pkg-config").args(["--exists", "lttng-ust"]).status().is_ok_and(|status| status.success());
-    if found {
-        "SKIPPED: LTTng-UST is installed, but nothing here measures it yet"
-    } else {
-        "SKIPPED: LTTng-UST is not installed"
     }
 }
 

@@ -5,6 +5,8 @@
 pub mod baseline;
 pub mod contestants;
 #[cfg(feature = "rivals")]
+pub mod lttng;
+#[cfg(feature = "rivals")]
 pub mod rivals;
 pub mod rounds;
 pub mod stats;
