@@ -8,7 +8,7 @@ use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-use simpletrace_recorder::{Event, Options, Recorder, enable, events, register};
+use simpletrace_recorder::{Event, Options, Recorder, declarations, enable, register};
 
 static WORK_BEGIN: Event = Event::new(
     "work_begin",
@@ -42,10 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = recorder.finish(Duration::from_secs(2))?;
 
     // What readers need to know of the events.
-    let mut declarations = report.file.clone().into_os_string();
-    declarations.push("-events");
-    let lines: String = events().iter().map(|event| format!("{}\n", event.declaration())).collect();
-    std::fs::write(&declarations, lines)?;
+    let mut file = report.file.clone().into_os_string();
+    file.push("-events");
+    std::fs::write(file, declarations())?;
 
     println!("{}: {} events, {} lost", report.file.display(), report.records, report.lost.total());
     Ok(())

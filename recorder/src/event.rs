@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use simpletrace_format::MAX_NAME_BYTES;
+use simpletrace_format::{MAX_NAME_BYTES, Names};
 
 use crate::pattern::{is_pattern, stands_for};
 
@@ -38,7 +38,8 @@ pub struct Event {
 impl Event {
     const UNREGISTERED: u32 = u32::MAX;
 
-    /// An event called `name`, with its line of trace-events, which the recorder hands on and does not read.
+    /// An event called `name`, with its line of trace-events, which the recorder hands on and does not read: for an event without
+    /// arguments it is `name(void) "..."`.
     #[must_use]
     pub const fn new(name: &'static str, declaration: &'static str) -> Self {
         Self { is_enabled: AtomicBool::new(false), id: AtomicU32::new(Self::UNREGISTERED), name, declaration }
@@ -90,6 +91,8 @@ pub enum RegisterError {
     Name(&'static str),
     /// Another event has the name.
     Duplicate(&'static str),
+    /// With these there would be more events, or longer names, than readers keep of a file: 16,384, and 2 MiB.
+    TooMany,
 }
 
 impl fmt::Display for RegisterError {
@@ -102,6 +105,10 @@ impl fmt::Display for RegisterError {
                 )
             }
             Self::Duplicate(name) => write!(f, "there are two events called {name}"),
+            Self::TooMany => {
+                let (events, bytes) = (Names::MAX_SLOTS, Names::MAX_TOTAL_BYTES);
+                write!(f, "there would be more than {events} events, or {bytes} bytes of names")
+            }
         }
     }
 }
@@ -121,11 +128,18 @@ pub struct Switched {
 /// All events of a process, by number.
 pub(crate) struct Registry {
     inner: Mutex<Inner>,
+    /// The events, for the writer: it must not wait for whoever holds the lock, and may be waiting for the writer. Stored to under the
+    /// lock.
+    by_number: [OnceLock<Chunk>; Names::MAX_SLOTS / CHUNK],
 }
+
+const CHUNK: usize = 256;
+type Chunk = Box<[OnceLock<&'static Event>; CHUNK]>;
 
 struct Inner {
     events: Vec<&'static Event>,
     by_name: BTreeMap<&'static str, &'static Event>,
+    name_bytes: usize,
     /// What was switched on and off, in this order; for events that come later.
     rules: Vec<Rule>,
     /// No event is enabled, whatever the rules say.
@@ -143,9 +157,11 @@ impl Registry {
             inner: Mutex::new(Inner {
                 events: Vec::new(),
                 by_name: BTreeMap::new(),
+                name_bytes: 0,
                 rules: Vec::new(),
                 is_suspended: false,
             }),
+            by_number: [const { OnceLock::new() }; Names::MAX_SLOTS / CHUNK],
         }
     }
 
@@ -172,10 +188,20 @@ impl Registry {
                 return Err(RegisterError::Duplicate(event.name));
             }
         }
+        new.retain(|_, event| event.id().is_none());
+        let name_bytes = inner.name_bytes + new.keys().map(|name| name.len()).sum::<usize>();
+        if inner.events.len() + new.len() > Names::MAX_SLOTS || name_bytes > Names::MAX_TOTAL_BYTES {
+            return Err(RegisterError::TooMany);
+        }
+        inner.name_bytes = name_bytes;
         for &event in events {
             if event.id().is_none() {
+                let number = inner.events.len();
+                let chunk = self.by_number[number / CHUNK].get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]));
+                // Nobody was there before.
+                let _ = chunk[number % CHUNK].set(event);
                 // Relaxed: see `Event::id`.
-                event.id.store(inner.events.len() as u32, Ordering::Relaxed);
+                event.id.store(number as u32, Ordering::Relaxed);
                 inner.events.push(event);
                 inner.by_name.insert(event.name, event);
             }
@@ -221,9 +247,12 @@ impl Registry {
         Locked(self.lock())
     }
 
-    /// The name of the event with this number.
+    /// The name of the event with this number. Takes no lock.
     pub(crate) fn name_of(&self, id: u32) -> Option<&'static str> {
-        self.lock().events.get(id as usize).map(|event| event.name)
+        let id = id as usize;
+        // Whoever has seen the number has not necessarily seen this. But the writer has: behind its barrier, what the thread that registered
+        // the event did before it stored the number is visible.
+        self.by_number.get(id / CHUNK)?.get()?[id % CHUNK].get().map(|event| event.name)
     }
 
     /// The event of this name.
@@ -317,6 +346,24 @@ mod tests {
         let registry = Registry::new();
         assert_eq!(registry.register(&[too_long]), Err(RegisterError::Name(too_long.name())));
         assert_eq!(registry.register(&[longest]), Ok(()));
+    }
+
+    #[test]
+    fn no_more_events_are_registered_than_readers_keep_of_a_file() {
+        let named = |name: String| -> &'static Event { Box::leak(Box::new(Event::new(name.leak(), ""))) };
+        let registry = Registry::new();
+        let events: Vec<_> = (0..Names::MAX_SLOTS).map(|number| named(format!("many_{number}"))).collect();
+        registry.register(&events).unwrap();
+        assert_eq!(registry.register(&[named("one_more".to_owned())]), Err(RegisterError::TooMany));
+        // They are there by now.
+        registry.register(&events).unwrap();
+        assert_eq!(registry.name_of(16_383), Some("many_16383"));
+        assert_eq!(registry.name_of(16_384), None);
+        let registry = Registry::new();
+        let long = |number: usize| named(format!("long_{number:01019}"));
+        let events: Vec<_> = (0..2048).map(long).collect();
+        registry.register(&events).unwrap();
+        assert_eq!(registry.register(&[long(2048)]), Err(RegisterError::TooMany));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) struct Hub {
     is_monotonic: AtomicBool,
     /// Events of threads that got no ring, or had given it back.
     no_ring: AtomicU64,
+    /// Events of the writer itself, as where all memory that is allocated is traced. They are no reason to write anything, as writing may cause more.
+    writers_own: AtomicU64,
 }
 
 impl Hub {
@@ -59,6 +61,7 @@ impl Hub {
                 flushes: Flushes::new(),
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
+                writers_own: AtomicU64::new(0),
             }
         }
     }
@@ -80,6 +83,11 @@ impl Hub {
         self.no_ring.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts an event of the writer itself.
+    pub(crate) fn count_writers_own(&self) {
+        self.writers_own.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The patience of an emit that finds its ring full.
     pub(crate) fn patience(&self) -> Patience {
         Patience { limit_ns: self.patience_ns.load(Ordering::Relaxed), since_ns: None }
@@ -90,6 +98,12 @@ impl Hub {
     /// The losses of threads without a ring.
     pub(crate) fn no_ring(&self) -> u64 {
         self.no_ring.load(Ordering::Relaxed)
+    }
+
+    /// And with those of the writer itself.
+    #[expect(dead_code, reason = "the writer is to count them")]
+    pub(crate) fn all_without_ring(&self) -> u64 {
+        self.no_ring() + self.writers_own.load(Ordering::Relaxed)
     }
 
     /// Sleeps until somebody kicks, or the time is over.
@@ -135,6 +149,7 @@ impl Hub {
     pub(crate) fn forget_all(&self, own: Option<&'static Ring>) {
         self.rings.forget_all(own);
         self.no_ring.store(0, Ordering::Relaxed);
+        self.writers_own.store(0, Ordering::Relaxed);
         self.kick.after_fork();
         self.waiting.after_fork();
     }

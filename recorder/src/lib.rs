@@ -13,7 +13,7 @@
 //! What is not: that events survive `SIGKILL` or `_exit` (the last 100 ms may be lost), recording in a forked child, and times across
 //! threads that are exact beyond what the processors' counters agree on.
 //!
-//! Start at [`Event`], [`register`], [`enable`] and [`Recorder::start`]; docs/RECORDER.md says how it works and why it is right.
+//! Start at [`Event`], [`register`], [`enable`] and [`Recorder::start`]; readers of the file need the [`declarations`]; docs/RECORDER.md says how it works and why it is right.
 //!
 //! # Examples
 //!
@@ -55,6 +55,8 @@ mod recorder;
 mod report;
 mod ring;
 mod rings;
+#[cfg(not(loom))]
+mod say;
 mod sync;
 #[cfg(not(loom))]
 mod thread;
@@ -91,9 +93,15 @@ pub fn enable(pattern: &str) -> Switched {
     REGISTRY.switch(pattern, true)
 }
 
-/// Disables the events that `pattern` stands for, otherwise as [`enable`].
+/// Disables the events that `pattern` stands for, otherwise as [`enable`]. A `-` in front turns it round here, too, and enables.
 pub fn disable(pattern: &str) -> Switched {
     REGISTRY.switch(pattern, false)
+}
+
+/// The declarations of all events that are registered: the text of a trace-events file, which readers of the trace need.
+#[must_use]
+pub fn declarations() -> String {
+    REGISTRY.events().iter().flat_map(|event| [event.declaration(), "\n"]).collect()
 }
 
 /// All events that are registered.

@@ -14,6 +14,7 @@ use crate::clock::{self, Anchor};
 use crate::hub::{Flushed, Ticket, WriterState};
 use crate::output::Output;
 use crate::report::Report;
+use crate::say::say;
 use crate::writeout::{Cycle, Setup, Writeout};
 use crate::{HUB, REGISTRY, fork};
 
@@ -171,8 +172,11 @@ impl fmt::Display for Error {
             Self::RingBytes(bytes) => {
                 write!(f, "a ring of {bytes} bytes: the size must be a power of two from 65536 to 67108864")
             }
-            Self::File { path, .. } => write!(f, "{} cannot be written", path.display()),
-            Self::Thread(_) => f.write_str("no thread could be made to write the trace"),
+            Self::File { path, source } if path.as_os_str().is_empty() => {
+                write!(f, "the trace file has no name: {source}")
+            }
+            Self::File { path, source } => write!(f, "{} cannot be written: {source}", path.display()),
+            Self::Thread(source) => write!(f, "no thread could be made to write the trace: {source}"),
             Self::Timeout => f.write_str("the trace's writer is busy for too long"),
             Self::WriterDied => f.write_str("the trace's writer has died"),
             Self::NotRecording => f.write_str("this process does not record, only the one it was forked from"),
@@ -180,14 +184,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { source, .. } | Self::Thread(source) => Some(source),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for Error {}
 
 /// What the writer is asked to do.
 enum Command {
@@ -235,6 +232,7 @@ pub(crate) fn lock_session() -> MutexGuard<'static, Session> {
 ///
 /// In a forked child, it is the child's own.
 #[derive(Debug)]
+#[must_use = "recording ends when it is dropped"]
 pub struct Recorder {
     number: u64,
     has_ended: bool,
@@ -483,8 +481,7 @@ pub(crate) fn begin_in_child() -> Result<(), Error> {
     begin(plan, Path::new(&file)).inspect_err(|error| {
         REGISTRY.suspend();
         HUB.set_writer(WriterState::Gone);
-        let reason = std::error::Error::source(error).map_or_else(String::new, |source| format!(": {source}"));
-        eprintln!("simpletrace: {error}{reason}; the forked process {} does not record", std::process::id());
+        say(&format!("{error}; the forked process {} does not record", std::process::id()));
     })
 }
 
@@ -514,7 +511,7 @@ fn ask<T>(
 
 fn end(commands: &Sender<Command>, timeout: Duration) -> Result<Report, Error> {
     REGISTRY.suspend();
-    ask(commands, timeout + SLACK, |reply| Command::Finish(timeout, reply))
+    ask(commands, timeout.saturating_add(SLACK), |reply| Command::Finish(timeout, reply))
 }
 
 /// Writes what has been recorded, before a program leaves by `_exit`: no handler of [`exit`](std::process::exit) runs then.
@@ -613,7 +610,7 @@ pub(crate) fn before_first_stamp() {
 
 /// The writer's thread.
 fn run(mut writeout: Writeout, commands: &Receiver<Command>) {
-    crate::thread::mute();
+    crate::thread::be_writer();
     // Should it panic, those who record must not wait for it. Nothing of it is used afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut writeout, commands)));
     HUB.set_writer(WriterState::Gone);
@@ -647,10 +644,11 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                     let _ = reply.send(writeout.report());
                 }
                 Command::Finish(timeout, reply) => {
-                    let deadline = Instant::now() + timeout;
+                    // None is too late to be reached.
+                    let deadline = Instant::now().checked_add(timeout);
                     writeout.finish(|| {
                         thread::sleep(NAP);
-                        Instant::now() < deadline
+                        deadline.is_none_or(|deadline| Instant::now() < deadline)
                     });
                     tell(writeout, &mut has_told);
                     // Before whoever waits goes on to start the next.
@@ -685,6 +683,6 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
 fn tell(writeout: &Writeout, has_told: &mut bool) {
     if !*has_told && let Some(message) = writeout.complaint() {
         *has_told = true;
-        eprintln!("{message}");
+        say(&message);
     }
 }

@@ -6,7 +6,7 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, const_fn, fence};
 
 /// The size of a ring in bytes, if nobody says otherwise.
 pub(crate) const DEFAULT_RING_BYTES: u64 = 1 << 20;
-/// The most rings that are ever made. Threads beyond have their events counted, not recorded.
+/// The most rings that are made of one size. Threads beyond have their events counted, not recorded.
 pub(crate) const MAX_RINGS: u32 = 1024;
 
 /// All rings, the newest first. A ring stays for as long as the process lives, so that nobody can hold one that is gone.
@@ -15,6 +15,8 @@ pub(crate) struct Rings {
     made: AtomicU32,
     /// How rings are made by now; whoever has one that was made in another way is to change it for a new one.
     generation: AtomicU32,
+    /// How many times a thread has given a ring back.
+    given_back: AtomicU32,
     capacity_words: AtomicU64,
 }
 
@@ -25,6 +27,7 @@ impl Rings {
                 newest: AtomicPtr::new(std::ptr::null_mut()),
                 made: AtomicU32::new(0),
                 generation: AtomicU32::new(0),
+                given_back: AtomicU32::new(0),
                 capacity_words: AtomicU64::new(DEFAULT_RING_BYTES / 8),
             }
         }
@@ -39,6 +42,8 @@ impl Rings {
         }
         // Release: who sees the generation sees the size.
         self.generation.fetch_add(1, Ordering::Release);
+        // Those of old do not count any more. Who is just making one may count for nothing.
+        self.made.store(0, Ordering::Relaxed);
         // SeqCst, as in `acquire`: either a ring that is just being added is seen here, or its owner sees there that it is of old.
         fence(Ordering::SeqCst);
         self.iter().filter(|ring| !self.is_current(ring)).for_each(Ring::retire);
@@ -72,13 +77,13 @@ impl Rings {
     /// Makes one more idle ring, all of its memory in place; `None` if there are too many or memory is short.
     pub(crate) fn add(&self, is_monotonic: bool) -> Option<()> {
         if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_RINGS {
-            self.made.fetch_sub(1, Ordering::Relaxed);
+            self.unmake();
             return None;
         }
         // Acquire: the size is that of this generation, or of a later one.
         let generation = self.generation.load(Ordering::Acquire);
         let Some(ring) = make(self.capacity_words.load(Ordering::Relaxed), generation) else {
-            self.made.fetch_sub(1, Ordering::Relaxed);
+            self.unmake();
             return None;
         };
         if is_monotonic {
@@ -114,6 +119,23 @@ impl Rings {
             // SAFETY: `make` mapped so much there. There are no other threads, this one only uses its own ring, and the list is empty.
             let _ = unsafe { rustix::mm::munmap(memory, ring.mapped_bytes()) };
         }
+    }
+
+    /// Takes back that a ring is made, unless the count has begun anew meanwhile.
+    fn unmake(&self) {
+        let _ = self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |made| made.checked_sub(1));
+    }
+
+    /// Gives a ring back, with whatever is in it; its owner's last act.
+    pub(crate) fn give_back(&self, ring: &Ring) {
+        ring.release();
+        // Relaxed: whoever sees it looks for itself.
+        self.given_back.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many times a thread has given a ring back.
+    pub(crate) fn given_back(&self) -> u32 {
+        self.given_back.load(Ordering::Relaxed)
     }
 
     /// Goes through all rings that are there by now.

@@ -18,15 +18,24 @@ enum Stage {
     New,
     /// About to: a signal handler that comes now must not begin once more.
     Registering,
-    /// The thread's events are only counted: it has ended, or it is the writer.
-    Mute,
+    /// There was none to get: its events are counted until it is worth while to ask again.
+    Without,
+    /// It has ended: its events are counted.
+    Ended,
+    /// It is the writer, whose own events are counted: it would wait for itself.
+    Writer,
 }
 
 // Constant and without destructors, so that an access is a load relative to a register, in signal handlers too.
 thread_local! {
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
     static STAGE: Cell<Stage> = const { Cell::new(Stage::New) };
+    /// Of a thread without a ring: how many more events to count before asking again, and how many rings had been given back.
+    static WITHOUT: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
+
+/// After so many events a thread that got no ring asks again, even if none was given back: there may be memory by now.
+const ASK_AGAIN: u32 = 1000;
 
 /// The calling thread's ring, if it has one by now.
 #[inline(always)]
@@ -39,11 +48,28 @@ pub(crate) fn ring() -> Option<&'static Ring> {
 #[cold]
 #[inline(never)]
 pub(crate) fn register() -> Option<&'static Ring> {
-    let ring = if STAGE.get() == Stage::New { get_ring() } else { None };
+    let ring = match STAGE.get() {
+        Stage::New => get_ring(),
+        Stage::Without if is_worth_asking() => get_ring(),
+        Stage::Without | Stage::Registering | Stage::Ended => None,
+        Stage::Writer => {
+            HUB.count_writers_own();
+            return None;
+        }
+    };
     if ring.is_none() {
         HUB.count_no_ring();
     }
     ring
+}
+
+fn is_worth_asking() -> bool {
+    let (left, given_back) = WITHOUT.get();
+    if left == 0 || given_back != HUB.rings.given_back() {
+        return true;
+    }
+    WITHOUT.set((left - 1, given_back));
+    false
 }
 
 fn get_ring() -> Option<&'static Ring> {
@@ -61,13 +87,16 @@ fn get_ring() -> Option<&'static Ring> {
         let error = unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(ring).cast()) };
         if error != 0 {
             // Nobody would give it back.
-            ring.release();
+            HUB.rings.give_back(ring);
             return None;
         }
         Some(ring)
     });
     RING.set(ring);
-    STAGE.set(Stage::New);
+    if ring.is_none() {
+        WITHOUT.set((ASK_AGAIN, HUB.rings.given_back()));
+    }
+    STAGE.set(if ring.is_some() { Stage::New } else { Stage::Without });
     ring
 }
 
@@ -88,7 +117,7 @@ impl Owner for This {
         // First, so that a handler that comes now does not begin once more.
         STAGE.set(Stage::Registering);
         RING.set(None);
-        ring.release();
+        HUB.rings.give_back(ring);
         STAGE.set(Stage::New);
         register()
     }
@@ -100,9 +129,9 @@ pub(crate) fn forget_ring() -> Option<&'static Ring> {
     RING.take()
 }
 
-/// Makes the calling thread's events count as lost: the writer's own would wait for itself.
-pub(crate) fn mute() {
-    STAGE.set(Stage::Mute);
+/// Makes the calling thread the writer.
+pub(crate) fn be_writer() {
+    STAGE.set(Stage::Writer);
 }
 
 /// The id of the calling thread as the kernel and debuggers show it.
@@ -136,8 +165,8 @@ fn key() -> Option<libc::pthread_key_t> {
 }
 
 extern "C" fn at_thread_end(_ring: *mut c_void) {
-    STAGE.set(Stage::Mute);
+    STAGE.set(Stage::Ended);
     if let Some(ring) = RING.take() {
-        ring.release();
+        HUB.rings.give_back(ring);
     }
 }

@@ -179,10 +179,7 @@ impl Writeout {
     /// What is wrong with the file, in words for whoever runs the program.
     pub(crate) fn complaint(&self) -> Option<String> {
         let error = self.output.failed()?;
-        Some(format!(
-            "simpletrace: {} cannot be written: {error}; events are counted as lost",
-            self.output.path().display()
-        ))
+        Some(format!("{} cannot be written: {error}; events are counted as lost", self.output.path().display()))
     }
 
     /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
