@@ -1,7 +1,7 @@
 //! Starting, steering and stopping a recording.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
-use crate::output::Output;
+use crate::output::{Output, Rotation};
 use crate::report::Report;
 use crate::ring::Stamp;
 use crate::writeout::{Cycle, Setup, Writeout};
@@ -19,6 +19,8 @@ use crate::{HUB, REGISTRY};
 
 /// How long to wait for the writer when nobody says how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a program that ends waits for what is recorded to be written, and, a little longer, for that to be counted which is not.
+const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(700), Duration::from_millis(950)];
 
 /// What a recording is to be like.
 ///
@@ -36,6 +38,7 @@ pub struct Options {
     policy: Policy,
     clock: Clock,
     thread_ids: bool,
+    rotation: Option<Rotation>,
 }
 
 /// What happens to an event whose thread's ring is full.
@@ -64,8 +67,14 @@ impl Options {
     pub const MIN_RING_BYTES: u64 = 64 << 10;
     /// The largest ring, in bytes.
     pub const MAX_RING_BYTES: u64 = 64 << 20;
+    /// The smallest part of a trace, in bytes.
+    pub const MIN_PART_BYTES: u64 = 1 << 20;
 
     /// Records into `file`, which is emptied if it exists; `%d` in the name stands for the process's id.
+    ///
+    /// A new file has the mode 0600. A pipe or FIFO needs no reader yet: until one comes, and whenever it takes nothing, events wait in the
+    /// rings as far as these go. In a folder that everybody may write into, such as `/tmp`, a file, FIFO or symbolic link of somebody else
+    /// is refused.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
@@ -74,6 +83,7 @@ impl Options {
             policy: Policy::Discard,
             clock: Clock::Auto,
             thread_ids: false,
+            rotation: None,
         }
     }
 
@@ -106,6 +116,17 @@ impl Options {
         self.thread_ids = thread_ids;
         self
     }
+
+    /// Writes the trace in parts, each a complete file: `trace.000001`, `trace.000002` and so on, where `trace` is the file's name. A part
+    /// ends before it has more than `bytes`, which are at least 1 MiB. Only the newest `keep` parts are kept, or all if `None`; the
+    /// events of those that are removed count as written.
+    ///
+    /// What is left of the parts of an earlier trace of that name is removed at the start.
+    #[must_use]
+    pub const fn rotate(mut self, bytes: u64, keep: Option<u32>) -> Self {
+        self.rotation = Some(Rotation { bytes, keep });
+        self
+    }
 }
 
 impl Default for Options {
@@ -123,6 +144,13 @@ pub enum Error {
     AlreadyRecording,
     /// The size of a ring, in bytes, is no power of two from 64 KiB to 64 MiB.
     RingBytes(u64),
+    /// The parts of a trace are to have fewer bytes than [`Options::MIN_PART_BYTES`], or none is to be kept.
+    Rotation {
+        /// The most bytes of a part.
+        bytes: u64,
+        /// The parts to be kept.
+        keep: Option<u32>,
+    },
     /// The file could not be made.
     File {
         /// Its name.
@@ -146,6 +174,10 @@ impl fmt::Display for Error {
             Self::RingBytes(bytes) => {
                 write!(f, "a ring of {bytes} bytes: the size must be a power of two from 65536 to 67108864")
             }
+            Self::Rotation { bytes, keep: Some(0) } => {
+                write!(f, "parts of {bytes} bytes, of which none is kept: one has to be")
+            }
+            Self::Rotation { bytes, .. } => write!(f, "parts of {bytes} bytes: they must have 1048576 or more"),
             Self::File { path, .. } => write!(f, "{} cannot be written", path.display()),
             Self::Thread(_) => f.write_str("no thread could be made to write the trace"),
             Self::Timeout => f.write_str("the trace's writer is busy for too long"),
@@ -166,7 +198,7 @@ impl std::error::Error for Error {
 /// What the writer is asked to do.
 enum Command {
     Flush(Stamp, SyncSender<()>),
-    SetOutput(Output, SyncSender<()>),
+    SetOutput(Box<Output>, SyncSender<io::Result<()>>),
     SetOff(bool, SyncSender<()>),
     Report(SyncSender<Report>),
     Finish(Duration, SyncSender<Report>),
@@ -185,6 +217,7 @@ struct Current {
 #[derive(Debug)]
 pub struct Recorder {
     commands: Sender<Command>,
+    rotation: Option<Rotation>,
     /// `None` once the writer has ended.
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -194,17 +227,23 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyRecording`], [`Error::RingBytes`], [`Error::File`], [`Error::Thread`].
+    /// [`Error::AlreadyRecording`], [`Error::RingBytes`], [`Error::Rotation`], [`Error::File`], also if not even the file's header can be
+    /// written, [`Error::Thread`].
     pub fn start(options: &Options) -> Result<Self, Error> {
-        let Options { file, ring_bytes, policy, clock, thread_ids } = options;
+        let Options { file, ring_bytes, policy, clock, thread_ids, rotation } = options;
         if !ring_bytes.is_power_of_two() || !(Options::MIN_RING_BYTES..=Options::MAX_RING_BYTES).contains(ring_bytes) {
             return Err(Error::RingBytes(*ring_bytes));
+        }
+        if let Some(Rotation { bytes, keep }) = *rotation
+            && (bytes < Options::MIN_PART_BYTES || keep == Some(0))
+        {
+            return Err(Error::Rotation { bytes, keep });
         }
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if current.is_some() {
             return Err(Error::AlreadyRecording);
         }
-        let output = create(file)?;
+        let output = create(file, *rotation)?;
         HUB.rings.set_ring_bytes(*ring_bytes);
         HUB.set_patience_ns(match policy {
             Policy::Discard => 0,
@@ -228,16 +267,24 @@ impl Recorder {
         }
         writeout.keep_spares();
         let (commands, receiver) = mpsc::channel();
+        // Without room for an answer that nobody takes.
+        let (begun, has_begun) = mpsc::sync_channel(0);
         // Nobody may wait for a writer that does not run yet, and nothing may be enabled for good if it never does.
         let thread = without_signals(|| {
-            thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver))
+            thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver, &begun))
         })
         .map_err(Error::Thread)?;
+        // Only if it takes very long it is not waited for: then an error is told like any later one.
+        if let Ok(Err(source)) = has_begun.recv_timeout(DEFAULT_TIMEOUT) {
+            let _ = thread.join();
+            return Err(Error::File { path: file.clone(), source });
+        }
+        drop(has_begun);
         HUB.set_writer_runs(true);
         REGISTRY.resume();
         *current = Some(Current { commands: commands.clone(), process_id: std::process::id() });
         at_exit();
-        Ok(Self { commands, thread: Some(thread) })
+        Ok(Self { commands, rotation: *rotation, thread: Some(thread) })
     }
 
     /// Waits until all that the calling thread, and any other before the call, has recorded is written to the file.
@@ -254,17 +301,20 @@ impl Recorder {
         self.ask(timeout, |reply| Command::Flush(stamp, reply))
     }
 
-    /// Goes on in another file, which is emptied if it exists. What is recorded until about now is in the old file.
+    /// Goes on in another file, which is emptied if it exists. What is recorded until about now is in the old file; if that takes nothing at
+    /// the moment, what still waits in the rings goes to the new one. With [`rotate`](Options::rotate) it is written in parts, too, from
+    /// the number 1 on.
     ///
     /// # Errors
     ///
     /// [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`].
     pub fn set_file(&self, file: &Path) -> Result<(), Error> {
-        let output = create(file)?;
-        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(output, reply))
+        let output = create(file, self.rotation)?;
+        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(Box::new(output), reply))?
+            .map_err(|source| Error::File { path: file.to_owned(), source })
     }
 
-    /// Stops writing events to the file; they are counted as lost. [`on`](Self::on) goes on behind what is in the file.
+    /// Stops writing events to the file; they are counted as lost, and so are those that a target has not taken yet. [`on`](Self::on) goes on behind what is in the file.
     ///
     /// # Errors
     ///
@@ -300,12 +350,13 @@ impl Recorder {
     ///
     /// [`Error::Timeout`] if the writer does not come to an end: it is left to itself; [`Error::WriterDied`].
     pub fn finish(mut self, timeout: Duration) -> Result<Report, Error> {
-        self.end(timeout)
+        // A little longer than the writer waits itself.
+        self.end([timeout, timeout.saturating_add(DEFAULT_TIMEOUT)])
     }
 
-    fn end(&mut self, timeout: Duration) -> Result<Report, Error> {
+    fn end(&mut self, timeouts: [Duration; 2]) -> Result<Report, Error> {
         let Some(thread) = self.thread.take() else { return Err(Error::WriterDied) };
-        let result = end(&self.commands, timeout);
+        let result = end(&self.commands, timeouts);
         if !matches!(result, Err(Error::Timeout)) {
             // It has nothing left to do.
             let _ = thread.join();
@@ -322,12 +373,12 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         // Whoever wants to know calls `finish`.
-        let _ = self.end(DEFAULT_TIMEOUT);
+        let _ = self.end(EXIT_TIMEOUTS);
     }
 }
 
-fn create(file: &Path) -> Result<Output, Error> {
-    Output::create(file).map_err(|source| Error::File { path: file.to_owned(), source })
+fn create(file: &Path, rotation: Option<Rotation>) -> Result<Output, Error> {
+    Output::create(file, rotation).map_err(|source| Error::File { path: file.to_owned(), source })
 }
 
 fn ask<T>(
@@ -344,10 +395,11 @@ fn ask<T>(
     })
 }
 
-fn end(commands: &Sender<Command>, timeout: Duration) -> Result<Report, Error> {
+/// The first of the timeouts is how long the writer waits, the second how long this waits for the writer.
+fn end(commands: &Sender<Command>, timeouts: [Duration; 2]) -> Result<Report, Error> {
+    let [writers, ours] = timeouts;
     REGISTRY.suspend();
-    // A little longer than the writer waits itself.
-    ask(commands, timeout + DEFAULT_TIMEOUT, |reply| Command::Finish(timeout, reply))
+    ask(commands, ours, |reply| Command::Finish(writers, reply))
 }
 
 /// Ends the recording when the process exits, however that comes about short of `_exit`.
@@ -359,7 +411,7 @@ fn at_exit() {
             && let Some(Current { commands, process_id }) = current.take()
             && process_id == std::process::id()
         {
-            let _ = end(&commands, DEFAULT_TIMEOUT);
+            let _ = end(&commands, EXIT_TIMEOUTS);
         }
     }
     ONCE.call_once(|| {
@@ -431,8 +483,15 @@ pub(crate) fn before_first_stamp() {
 }
 
 /// The writer's thread.
-fn run(mut writeout: Writeout, commands: &Receiver<Command>) {
+fn run(mut writeout: Writeout, commands: &Receiver<Command>, begun: &SyncSender<io::Result<()>>) {
     crate::thread::mute();
+    // All that is written is written here, where its signals are blocked.
+    if let Err(error) = writeout.begin()
+        && begun.send(Err(error)).is_ok()
+    {
+        return;
+    }
+    let _ = begun.send(Ok(()));
     // Should it panic, those who record must not wait for it. Nothing of it is used afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut writeout, commands)));
     HUB.set_writer_runs(false);
@@ -448,15 +507,12 @@ const BUSY_BYTES: u64 = 256 << 10;
 fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
     let mut flushes: Vec<(Stamp, SyncSender<()>)> = Vec::new();
     let mut nap = NAP;
-    let mut has_told = false;
     loop {
         for command in commands.try_iter() {
             match command {
                 Command::Flush(stamp, reply) => flushes.push((stamp, reply)),
                 Command::SetOutput(output, reply) => {
-                    writeout.set_output(output);
-                    has_told = false;
-                    let _ = reply.send(());
+                    let _ = reply.send(writeout.set_output(*output));
                 }
                 Command::SetOff(is_off, reply) => {
                     writeout.set_off(is_off);
@@ -466,12 +522,12 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                     let _ = reply.send(writeout.report());
                 }
                 Command::Finish(timeout, reply) => {
-                    let deadline = Instant::now() + timeout;
+                    let begin = Instant::now();
                     writeout.finish(|| {
                         thread::sleep(NAP);
-                        Instant::now() < deadline
+                        begin.elapsed() < timeout
                     });
-                    tell(writeout, &mut has_told);
+                    tell(writeout);
                     // Before whoever waits goes on to start the next.
                     HUB.set_writer_runs(false);
                     let _ = reply.send(writeout.report());
@@ -480,7 +536,7 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
             }
         }
         let cycle = writeout.cycle(!flushes.is_empty());
-        tell(writeout, &mut has_told);
+        tell(writeout);
         flushes.retain(|(stamp, reply)| {
             let is_written = writeout.has_written(*stamp);
             if is_written {
@@ -494,16 +550,18 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                 writeout.keep_spares();
                 NAP
             }
+            // It has waited for the target already.
+            Cycle::Stalled => NAP,
             Cycle::Idle => (nap * 2).min(LONGEST_NAP),
         };
         HUB.sleep(nap);
     }
 }
 
-/// Says once per file that it cannot be written.
-fn tell(writeout: &Writeout, has_told: &mut bool) {
-    if !*has_told && let Some(message) = writeout.complaint() {
-        *has_told = true;
-        eprintln!("{message}");
+/// Says what is wrong with the file.
+fn tell(writeout: &mut Writeout) {
+    for message in writeout.take_messages() {
+        // There may be nobody to say it to either.
+        let _ = writeln!(io::stderr(), "{message}");
     }
 }
