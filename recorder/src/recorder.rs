@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
 use crate::hub::{Flushed, Ticket, WriterState};
-use crate::output::Output;
+use crate::output::{Output, Rotation};
 use crate::report::Report;
 use crate::say::say;
 use crate::writeout::{Cycle, Setup, Writeout};
@@ -20,10 +20,10 @@ use crate::{HUB, REGISTRY, fork};
 
 /// How long to wait for the writer when nobody says how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the writer may take to end when the process exits: with what comes to it, less than a second.
-const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
+/// How long a program that ends waits for what is recorded to be written, and, a little longer, for that to be counted which is not.
+const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(700), Duration::from_millis(950)];
 /// How much longer than the writer itself whoever waits for its end does.
-const SLACK: Duration = Duration::from_millis(200);
+const SLACK: Duration = Duration::from_millis(250);
 
 /// What a recording is to be like.
 ///
@@ -42,6 +42,7 @@ pub struct Options {
     clock: Clock,
     thread_ids: bool,
     fork: Fork,
+    rotation: Option<Rotation>,
 }
 
 /// What happens to an event whose thread's ring is full.
@@ -81,8 +82,14 @@ impl Options {
     pub const MIN_RING_BYTES: u64 = 64 << 10;
     /// The largest ring, in bytes.
     pub const MAX_RING_BYTES: u64 = 64 << 20;
+    /// The smallest part of a trace, in bytes.
+    pub const MIN_PART_BYTES: u64 = 1 << 20;
 
     /// Records into `file`, which is emptied if it exists; `%d` in the name stands for the process's id.
+    ///
+    /// A new file has the mode 0600. A pipe or FIFO needs no reader yet: until one comes, and whenever it takes nothing, events wait in the
+    /// rings as far as these go. In a folder that everybody may write into, such as `/tmp`, a file, FIFO or symbolic link of somebody else
+    /// is refused.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
@@ -92,6 +99,7 @@ impl Options {
             clock: Clock::Auto,
             thread_ids: false,
             fork: Fork::Follow,
+            rotation: None,
         }
     }
 
@@ -130,6 +138,17 @@ impl Options {
         self.fork = fork;
         self
     }
+
+    /// Writes the trace in parts, each a complete file: `trace.000001`, `trace.000002` and so on, where `trace` is the file's name. A part
+    /// ends before it has more than `bytes`, which are at least 1 MiB. Only the newest `keep` parts are kept, or all if `None`; the
+    /// events of those that are removed count as written.
+    ///
+    /// What is left of the parts of an earlier trace of that name is removed at the start.
+    #[must_use]
+    pub const fn rotate(mut self, bytes: u64, keep: Option<u32>) -> Self {
+        self.rotation = Some(Rotation { bytes, keep });
+        self
+    }
 }
 
 impl Default for Options {
@@ -147,6 +166,13 @@ pub enum Error {
     AlreadyRecording,
     /// The size of a ring, in bytes, is no power of two from 64 KiB to 64 MiB.
     RingBytes(u64),
+    /// The parts of a trace are to have fewer bytes than [`Options::MIN_PART_BYTES`], or none is to be kept.
+    Rotation {
+        /// The most bytes of a part.
+        bytes: u64,
+        /// The parts to be kept.
+        keep: Option<u32>,
+    },
     /// The file could not be made.
     File {
         /// Its name.
@@ -172,6 +198,10 @@ impl fmt::Display for Error {
             Self::RingBytes(bytes) => {
                 write!(f, "a ring of {bytes} bytes: the size must be a power of two from 65536 to 67108864")
             }
+            Self::Rotation { bytes, keep: Some(0) } => {
+                write!(f, "parts of {bytes} bytes, of which none is kept: one has to be")
+            }
+            Self::Rotation { bytes, .. } => write!(f, "parts of {bytes} bytes: they must have 1048576 or more"),
             Self::File { path, source } if path.as_os_str().is_empty() => {
                 write!(f, "the trace file has no name: {source}")
             }
@@ -188,7 +218,7 @@ impl std::error::Error for Error {}
 
 /// What the writer is asked to do.
 enum Command {
-    SetOutput(Output, SyncSender<()>),
+    SetOutput(Box<Output>, SyncSender<io::Result<()>>),
     SetOff(bool, SyncSender<()>),
     Report(SyncSender<Report>),
     Finish(Duration, SyncSender<Report>),
@@ -243,12 +273,18 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyRecording`], [`Error::RingBytes`], [`Error::File`], [`Error::Thread`].
+    /// [`Error::AlreadyRecording`], [`Error::RingBytes`], [`Error::Rotation`], [`Error::File`], also if not even the file's header can be
+    /// written, [`Error::Thread`].
     pub fn start(options: &Options) -> Result<Self, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let ring_bytes = options.ring_bytes;
         if !ring_bytes.is_power_of_two() || !(Options::MIN_RING_BYTES..=Options::MAX_RING_BYTES).contains(&ring_bytes) {
             return Err(Error::RingBytes(ring_bytes));
+        }
+        if let Some(Rotation { bytes, keep }) = options.rotation
+            && (bytes < Options::MIN_PART_BYTES || keep == Some(0))
+        {
+            return Err(Error::Rotation { bytes, keep });
         }
         fork::watch();
         {
@@ -287,23 +323,27 @@ impl Recorder {
         }
     }
 
-    /// Goes on in another file, which is emptied if it exists. What is recorded until about now is in the old file.
+    /// Goes on in another file, which is emptied if it exists. What is recorded until about now is in the old file; if that takes nothing at
+    /// the moment, what still waits in the rings goes to the new one. With [`rotate`](Options::rotate) it is written in parts, too, from
+    /// the number 1 on.
     ///
     /// # Errors
     ///
     /// [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn set_file(&self, file: &Path) -> Result<(), Error> {
-        let output = create(file)?;
-        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(output, reply))?;
+        let (number, rotation) = (self.number, self.plan()?.options.rotation);
+        let output = create(file, rotation)?;
+        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(Box::new(output), reply))?
+            .map_err(|source| Error::File { path: file.to_owned(), source })?;
         if let Session::Recording(recording) = &mut *lock_session()
-            && recording.plan.number == self.number
+            && recording.is(number)
         {
             recording.plan.options.file = absolute(file);
         }
         Ok(())
     }
 
-    /// Stops writing events to the file; they are counted as lost. [`on`](Self::on) goes on behind what is in the file.
+    /// Stops writing events to the file; they are counted as lost, and so are those that a target has not taken yet. [`on`](Self::on) goes on behind what is in the file.
     ///
     /// # Errors
     ///
@@ -340,10 +380,10 @@ impl Recorder {
     /// [`Error::Timeout`] if the writer does not come to an end, hence recording cannot be started again until it does;
     /// [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn finish(mut self, timeout: Duration) -> Result<Report, Error> {
-        self.end(timeout)
+        self.end([timeout, timeout.saturating_add(SLACK)])
     }
 
-    fn end(&mut self, timeout: Duration) -> Result<Report, Error> {
+    fn end(&mut self, timeouts: [Duration; 2]) -> Result<Report, Error> {
         if std::mem::replace(&mut self.has_ended, true) {
             return Err(Error::NotRecording);
         }
@@ -361,7 +401,7 @@ impl Recorder {
                 _ => return Err(Error::NotRecording),
             }
         };
-        let result = end(&commands, timeout);
+        let result = end(&commands, timeouts);
         if !matches!(result, Err(Error::Timeout)) {
             let mut session = lock_session();
             if let Session::Recording(recording) = &*session
@@ -377,6 +417,14 @@ impl Recorder {
         result
     }
 
+    fn plan(&self) -> Result<Plan, Error> {
+        match &*lock_session() {
+            Session::Recording(recording) if recording.is(self.number) => Ok(recording.plan.clone()),
+            Session::Forked(plan) if plan.number == self.number => Ok(plan.clone()),
+            _ => Err(Error::NotRecording),
+        }
+    }
+
     fn ask<T>(&self, timeout: Duration, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, Error> {
         begin_in_child()?;
         let commands = match &*lock_session() {
@@ -390,7 +438,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         // Whoever wants to know calls `finish`.
-        let _ = self.end(DEFAULT_TIMEOUT);
+        let _ = self.end(EXIT_TIMEOUTS);
     }
 }
 
@@ -425,7 +473,7 @@ fn begin(plan: Plan, file: &Path) -> Result<(), Error> {
 }
 
 fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, thread::JoinHandle<()>), Error> {
-    let output = create(file)?;
+    let output = create(file, options.rotation)?;
     HUB.rings.set_ring_bytes(options.ring_bytes);
     HUB.set_patience_ns(match options.policy {
         Policy::Discard => 0,
@@ -449,11 +497,19 @@ fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, threa
     }
     writeout.keep_spares();
     let (commands, receiver) = mpsc::channel();
+    // Without room for an answer that nobody takes.
+    let (begun, has_begun) = mpsc::sync_channel(0);
     // Nobody may wait for a writer that does not run yet, and nothing may be enabled for good if it never does.
     let thread = without_signals(|| {
-        thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver))
+        thread::Builder::new().name("simpletrace".to_owned()).spawn(move || run(writeout, &receiver, &begun))
     })
     .map_err(Error::Thread)?;
+    // Only if it takes very long it is not waited for: then an error is told like any later one.
+    if let Ok(Err(source)) = has_begun.recv_timeout(DEFAULT_TIMEOUT) {
+        let _ = thread.join();
+        return Err(Error::File { path: file.to_owned(), source });
+    }
+    drop(has_begun);
     HUB.set_writer(WriterState::Running);
     REGISTRY.resume();
     at_exit();
@@ -481,7 +537,7 @@ pub(crate) fn begin_in_child() -> Result<(), Error> {
     begin(plan, Path::new(&file)).inspect_err(|error| {
         REGISTRY.suspend();
         HUB.set_writer(WriterState::Gone);
-        say(&format!("{error}; the forked process {} does not record", std::process::id()));
+        say(&format!("simpletrace: {error}; the forked process {} does not record", std::process::id()));
     })
 }
 
@@ -491,8 +547,8 @@ fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(&file).unwrap_or(file)
 }
 
-fn create(file: &Path) -> Result<Output, Error> {
-    Output::create(file).map_err(|source| Error::File { path: file.to_owned(), source })
+fn create(file: &Path, rotation: Option<Rotation>) -> Result<Output, Error> {
+    Output::create(file, rotation).map_err(|source| Error::File { path: file.to_owned(), source })
 }
 
 fn ask<T>(
@@ -509,9 +565,11 @@ fn ask<T>(
     })
 }
 
-fn end(commands: &Sender<Command>, timeout: Duration) -> Result<Report, Error> {
+/// The first of the timeouts is how long the writer waits, the second how long this waits for the writer.
+fn end(commands: &Sender<Command>, timeouts: [Duration; 2]) -> Result<Report, Error> {
+    let [writers, ours] = timeouts;
     REGISTRY.suspend();
-    ask(commands, timeout.saturating_add(SLACK), |reply| Command::Finish(timeout, reply))
+    ask(commands, ours, |reply| Command::Finish(writers, reply))
 }
 
 /// Writes what has been recorded, before a program leaves by `_exit`: no handler of [`exit`](std::process::exit) runs then.
@@ -519,7 +577,7 @@ fn end(commands: &Sender<Command>, timeout: Duration) -> Result<Report, Error> {
 /// Takes at most a second. Returns whether all that the calling thread, and any other before the call, has recorded is in the file; also if there is no
 /// recording. Safe in a signal handler.
 pub fn flush_on_exit() -> bool {
-    HUB.writer() != WriterState::Running || HUB.flush(EXIT_TIMEOUT) == Flushed::Written
+    HUB.writer() != WriterState::Running || HUB.flush(EXIT_TIMEOUTS[0]) == Flushed::Written
 }
 
 /// Ends the recording when the process exits, however that comes about short of `_exit`.
@@ -533,7 +591,7 @@ fn at_exit() {
             _ => return,
         };
         drop(session);
-        let _ = end(&commands, EXIT_TIMEOUT);
+        let _ = end(&commands, EXIT_TIMEOUTS);
     }
     ONCE.call_once(|| {
         // SAFETY: `finish` may be called at any time on any thread, and does not unwind: it panics nowhere.
@@ -609,8 +667,15 @@ pub(crate) fn before_first_stamp() {
 }
 
 /// The writer's thread.
-fn run(mut writeout: Writeout, commands: &Receiver<Command>) {
+fn run(mut writeout: Writeout, commands: &Receiver<Command>, begun: &SyncSender<io::Result<()>>) {
     crate::thread::be_writer();
+    // All that is written is written here, where its signals are blocked.
+    if let Err(error) = writeout.begin()
+        && begun.send(Err(error)).is_ok()
+    {
+        return;
+    }
+    let _ = begun.send(Ok(()));
     // Should it panic, those who record must not wait for it. Nothing of it is used afterwards.
     let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut writeout, commands)));
     HUB.set_writer(WriterState::Gone);
@@ -627,14 +692,11 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
     // The flush that is under way, and the time until which all has to be written for it.
     let mut flush: Option<(Ticket, u64)> = None;
     let mut nap = NAP;
-    let mut has_told = false;
     loop {
         for command in commands.try_iter() {
             match command {
                 Command::SetOutput(output, reply) => {
-                    writeout.set_output(output);
-                    has_told = false;
-                    let _ = reply.send(());
+                    let _ = reply.send(writeout.set_output(*output));
                 }
                 Command::SetOff(is_off, reply) => {
                     writeout.set_off(is_off);
@@ -644,13 +706,12 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                     let _ = reply.send(writeout.report());
                 }
                 Command::Finish(timeout, reply) => {
-                    // None is too late to be reached.
-                    let deadline = Instant::now().checked_add(timeout);
+                    let begin = Instant::now();
                     writeout.finish(|| {
                         thread::sleep(NAP);
-                        deadline.is_none_or(|deadline| Instant::now() < deadline)
+                        begin.elapsed() < timeout
                     });
-                    tell(writeout, &mut has_told);
+                    tell(writeout);
                     // Before whoever waits goes on to start the next.
                     HUB.set_writer(WriterState::Gone);
                     let _ = reply.send(writeout.report());
@@ -658,9 +719,9 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                 }
             }
         }
-        flush = flush.or_else(|| HUB.wanted_flush().map(|ticket| (ticket, writeout.now_ns())));
+        flush = flush.or_else(|| HUB.wanted_flush().map(|ticket| (ticket, writeout.later_than_now_ns())));
         let cycle = writeout.cycle(flush.is_some());
-        tell(writeout, &mut has_told);
+        tell(writeout);
         if let Some((ticket, until_ns)) = flush
             && writeout.has_written(until_ns)
         {
@@ -673,16 +734,17 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                 writeout.keep_spares();
                 NAP
             }
+            // It has waited for the target already.
+            Cycle::Stalled => NAP,
             Cycle::Idle => (nap * 2).min(LONGEST_NAP),
         };
         HUB.sleep(nap);
     }
 }
 
-/// Says once per file that it cannot be written.
-fn tell(writeout: &Writeout, has_told: &mut bool) {
-    if !*has_told && let Some(message) = writeout.complaint() {
-        *has_told = true;
+/// Says what is wrong with the file.
+fn tell(writeout: &mut Writeout) {
+    for message in writeout.take_messages() {
         say(&message);
     }
 }

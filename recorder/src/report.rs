@@ -6,8 +6,13 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The file that was written last.
+    /// The file that was written last, or the part of it.
     pub file: PathBuf,
+    /// The parts that were begun, those that are removed by now included; 0 without
+    /// [`rotate`](crate::Options::rotate).
+    pub parts: u64,
+    /// Whether the file was removed while it was written: what it held is gone.
+    pub is_removed: bool,
     /// The events that are in files.
     pub records: u64,
     /// The bytes that are in files.
@@ -17,7 +22,7 @@ pub struct Report {
     /// Records whose time is earlier than that of the record before them in the file: 0 unless a thread was off its processor inside
     /// one emit for more than two seconds.
     pub late: u64,
-    /// Why nothing more is written to the file, if so.
+    /// Why nothing is written to the file, for good or at the moment, if so.
     pub write_error: Option<String>,
     /// How often the writer looked for records and found some.
     pub cycles: u64,

@@ -6,7 +6,7 @@ pub(crate) fn say(message: &str) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     // One write, not through the standard library's lock. A pipe that takes anything takes a whole line of this length.
-    let mut line = format!("simpletrace: {message}").into_bytes();
+    let mut line = message.as_bytes().to_vec();
     line.truncate(rustix::pipe::PIPE_BUF - 1);
     line.push(b'\n');
     // SAFETY: the descriptor is only used in here. Should the program have closed it, or put something else there, that is no worse

@@ -29,9 +29,6 @@ const SPARES: usize = 2;
 /// The most threads that are reported one by one.
 const MAX_THREADS: usize = 4096;
 
-/// What is in a file before anything is recorded.
-const HEADER_BYTES: u64 = simpletrace_format::HEADER_BYTES as u64;
-
 /// The clock of the writer; tests have their own.
 pub(crate) type TakeAnchor = Box<dyn FnMut(bool) -> Anchor + Send>;
 
@@ -64,8 +61,12 @@ pub(crate) struct Writeout {
     is_off: bool,
     pid: Option<u32>,
     from_ns: u64,
-    /// All records before it are written, and none behind it; one at it may still be on its way.
+    /// All records before it are in the file or the block, and none behind it; one at it may still be on its way.
     watermark_ns: u64,
+    /// All records before it are in the file, if they are not lost.
+    written_ns: u64,
+    /// The time of the last anchor.
+    now_ns: u64,
     /// The time of the record before.
     last_ns: u64,
     no_ring: u64,
@@ -76,6 +77,8 @@ pub(crate) struct Writeout {
     clock_fault: Option<String>,
     /// When the counter was given up.
     tsc_until_ns: u64,
+    /// What is yet to be told of files that are closed.
+    messages: Vec<String>,
     /// The report's counts; the rest of it is put together when somebody asks.
     counts: Report,
 }
@@ -132,6 +135,8 @@ pub(crate) enum Cycle {
     Idle,
     /// So many bytes of records were taken out of the rings.
     Took(u64),
+    /// The target takes nothing at the moment: records wait in the rings.
+    Stalled,
 }
 
 impl Writeout {
@@ -142,7 +147,7 @@ impl Writeout {
             // Nothing to contradict yet.
             let _ = converter.push(anchor);
         }
-        let counts = Report { file: output.path().to_owned(), bytes: HEADER_BYTES, ..Report::default() };
+        let counts = Report { file: output.path().to_owned(), ..Report::default() };
         let mut writeout = Self {
             hub,
             registry,
@@ -156,12 +161,15 @@ impl Writeout {
             pid,
             from_ns,
             watermark_ns: 0,
+            written_ns: 0,
+            now_ns: 0,
             last_ns: 0,
             no_ring: if from_ns > 0 { hub.no_ring() } else { 0 },
             marks: VecDeque::new(),
             missing: None,
             clock_fault: None,
             tsc_until_ns: u64::MAX,
+            messages: Vec::new(),
             counts,
         };
         // Right now: what is lost from here on is lost in this recording.
@@ -176,15 +184,30 @@ impl Writeout {
         self.hub.use_monotonic();
     }
 
-    /// What is wrong with the file, in words for whoever runs the program.
-    pub(crate) fn complaint(&self) -> Option<String> {
-        let error = self.output.failed()?;
-        Some(format!("{} cannot be written: {error}; events are counted as lost", self.output.path().display()))
+    /// Writes the file's header: an error if the file takes nothing at all.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        let written = self.output.begin(self.registry, self.now_ns)?;
+        self.count(written);
+        Ok(())
+    }
+
+    /// What whoever runs the program should know, and has not been told.
+    pub(crate) fn take_messages(&mut self) -> Vec<String> {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.append(&mut self.output.take_messages());
+        messages
     }
 
     /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
     pub(crate) fn cycle(&mut self, must: bool) -> Cycle {
         self.find_rings(false);
+        if self.output.is_pipe() || self.output.is_stalled() {
+            // First of all what is pending; and a reader may have left.
+            self.write_out();
+            if self.output.is_stalled() && !self.is_off {
+                return Cycle::Stalled;
+            }
+        }
         if !must && !self.anything_waits() {
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
@@ -203,23 +226,28 @@ impl Writeout {
         }
         // Never back: what was reached stays complete.
         let watermark_ns = reach_ns.max(self.watermark_ns);
+        if self.output.retry(anchor.ns) {
+            self.resume();
+        }
         self.find_losses(anchor.ns);
-        let taken = self.merge(watermark_ns);
-        self.watermark_ns = watermark_ns;
-        self.write_out();
+        let (taken, reached_ns) = self.merge(watermark_ns);
+        self.watermark_ns = reached_ns.max(self.watermark_ns);
+        if !self.output.is_stalled() {
+            self.write_out();
+        }
         self.forget_anchors(anchor.ticks);
         self.counts.cycles += 1;
-        Cycle::Took(taken)
+        if self.output.is_stalled() { Cycle::Stalled } else { Cycle::Took(taken) }
     }
 
     /// A time, in ns, that is later than all stamps that anybody has taken by now, as they will be converted.
-    pub(crate) fn now_ns(&self) -> u64 {
+    pub(crate) fn later_than_now_ns(&self) -> u64 {
         clock::monotonic_ns() + self.converter.error_ns() + 1
     }
 
     /// Whether all that was stamped until then, in ns, is written.
     pub(crate) fn has_written(&self, until_ns: u64) -> bool {
-        until_ns < self.watermark_ns
+        until_ns < self.written_ns
     }
 
     /// Before it all is written.
@@ -243,7 +271,10 @@ impl Writeout {
         if !self.hub.is_monotonic() {
             let anchor = (self.take_anchor)(false);
             match self.converter.push(anchor) {
-                Ok(()) => return anchor,
+                Ok(()) => {
+                    self.now_ns = anchor.ns;
+                    return anchor;
+                }
                 Err(fault) => {
                     self.clock_fault = Some(fault.to_string());
                     self.hub.use_monotonic();
@@ -251,6 +282,7 @@ impl Writeout {
             }
         }
         let anchor = (self.take_anchor)(true);
+        self.now_ns = anchor.ns;
         self.tsc_until_ns = self.tsc_until_ns.min(anchor.ns);
         anchor
     }
@@ -269,6 +301,7 @@ impl Writeout {
 
     fn anything_waits(&self) -> bool {
         !self.marks.is_empty()
+            || self.output.may_recover()
             || self.hub.no_ring() != self.no_ring
             || self.rings.iter().any(|tracked| {
                 tracked.ring.tail() != tracked.taken || tracked.ring.losses().nested != tracked.told.nested
@@ -298,9 +331,11 @@ impl Writeout {
         }
     }
 
-    /// Takes all records up to the watermark, in order of time; returns their bytes.
-    fn merge(&mut self, watermark_ns: u64) -> u64 {
+    /// Takes all records up to the watermark, in order of time; returns their bytes, and how far it came: if the target stalls, the rest
+    /// stays in the rings.
+    fn merge(&mut self, watermark_ns: u64) -> (u64, u64) {
         let mut taken = 0;
+        let mut reached_ns = watermark_ns;
         let mut next = std::mem::take(&mut self.next);
         for index in 0..self.rings.len() {
             let tracked = &self.rings[index];
@@ -309,7 +344,7 @@ impl Writeout {
                 next.push(Reverse((self.ns(front.stamp), index)));
             }
         }
-        while let Some(Reverse((mut at_ns, index))) = next.pop() {
+        'all: while let Some(Reverse((mut at_ns, index))) = next.pop() {
             let tracked = &self.rings[index];
             let (mut front, mut payload) = tracked.ring.record(tracked.taken);
             // Records of a ring are in order: one after the other, until another ring's is earlier.
@@ -323,23 +358,35 @@ impl Writeout {
                     break;
                 }
                 taken += self.take(index, front, payload, at_ns);
-                if self.output.is_full() {
+                // While switched off nothing is added to a block that may be pending.
+                let is_stalled = self.output.is_full() && !self.is_off && {
                     self.give_back();
-                    self.write_out();
-                }
+                    self.write_out_until(at_ns);
+                    self.output.is_stalled()
+                };
                 let tracked = &self.rings[index];
-                if tracked.taken == tracked.tail {
+                let has_more = tracked.taken < tracked.tail;
+                if has_more {
+                    (front, payload) = tracked.ring.record(tracked.taken);
+                    at_ns = self.ns(front.stamp);
+                }
+                if is_stalled {
+                    if has_more {
+                        next.push(Reverse((at_ns, index)));
+                    }
+                    reached_ns = next.peek().map_or(watermark_ns, |Reverse((next_ns, _))| *next_ns).min(watermark_ns);
+                    break 'all;
+                }
+                if !has_more {
                     break;
                 }
-                (front, payload) = tracked.ring.record(tracked.taken);
-                at_ns = self.ns(front.stamp);
             }
         }
         next.clear();
         self.next = next;
-        self.write_marks(watermark_ns);
+        self.write_marks(reached_ns);
         self.give_back();
-        taken
+        (taken, reached_ns)
     }
 
     /// Takes a ring's next record, whose front and payload these are, out of it; returns its bytes there.
@@ -362,7 +409,7 @@ impl Writeout {
         if !self.marks.is_empty() {
             self.write_marks(at_ns);
         }
-        if self.is_off || self.output.failed().is_some() || at_ns < self.from_ns {
+        if self.is_off || self.output.is_failed() || at_ns < self.from_ns {
             return self.miss(at_ns);
         }
         self.note_time(at_ns);
@@ -452,7 +499,7 @@ impl Writeout {
         }
         // Of a gap that began before this recording, what lies in it.
         let at_ns = at_ns.max(self.from_ns);
-        if self.is_off || self.output.failed().is_some() {
+        if self.is_off || self.output.is_failed() {
             if count > 0 {
                 self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += count;
             }
@@ -470,12 +517,33 @@ impl Writeout {
         self.hub.room_was_made();
     }
 
+    /// Writes the block. All records before the watermark are in it or in the file.
     fn write_out(&mut self) {
-        let Written { records, bytes, lost, untold, since_ns } = self.output.write_out();
+        self.write_out_until(self.watermark_ns);
+    }
+
+    /// Writes the block, in which, or in the file, all records before a time are.
+    fn write_out_until(&mut self, until_ns: u64) {
+        let written = self.output.write_out(self.registry, self.now_ns);
+        self.count(written);
+        if self.output.path() != self.counts.file {
+            self.output.path().clone_into(&mut self.counts.file);
+        }
+        if !self.output.is_stalled() {
+            self.written_ns = until_ns.max(self.written_ns);
+        } else if self.missing.is_some() && !self.is_off {
+            // A reader has left, and the next one is to know what is missing.
+            self.tell_missing();
+        }
+    }
+
+    /// Counts what became of a block.
+    fn count(&mut self, written: Written) {
+        let Written { records, bytes, lost, untold, since_ns, .. } = written;
         self.counts.records += records;
         self.counts.bytes += bytes;
-        if lost + untold > 0 {
-            self.counts.lost.write_failed += lost;
+        self.counts.lost.write_failed += lost;
+        if let Some(since_ns) = since_ns {
             self.missing.get_or_insert(Missing { since_ns, count: 0 }).count += lost + untold;
         }
     }
@@ -502,13 +570,21 @@ impl Writeout {
         }
     }
 
-    /// Changes to another file. What was recorded until now is in the old one, which is closed.
-    pub(crate) fn set_output(&mut self, output: Output) {
+    /// Changes to another file. What was recorded until now is in the old one, which is closed; if that takes nothing at the moment, what
+    /// is still in the rings goes to the new one. An error if the new one takes nothing at all: then the old one stays.
+    pub(crate) fn set_output(&mut self, mut output: Output) -> io::Result<()> {
         self.cycle(true);
+        let begun = output.begin(self.registry, self.now_ns)?;
+        let rest = self.output.give_up();
+        self.count(rest);
+        self.output.end();
+        self.messages.append(&mut self.output.take_messages());
+        self.counts.parts += self.output.parts();
         self.output = output;
-        self.counts.file = self.output.path().to_owned();
-        self.counts.bytes += HEADER_BYTES;
+        self.output.path().clone_into(&mut self.counts.file);
+        self.count(begun);
         self.resume();
+        Ok(())
     }
 
     /// Switches recording off and on again; in between events are counted only.
@@ -520,26 +596,33 @@ impl Writeout {
 
     /// Tells what is missing from before, now that there is a file again.
     fn resume(&mut self) {
-        if self.is_off || self.output.failed().is_some() {
+        if self.is_off || self.output.is_failed() {
             return;
         }
+        self.tell_missing();
+        self.write_out();
+    }
+
+    fn tell_missing(&mut self) {
         if let Some(Missing { since_ns, count }) = self.missing.take() {
             let pid = self.pid.unwrap_or(0);
+            // All that is still to come is later.
+            let until_ns = self.watermark_ns.max(self.last_ns).max(since_ns);
             self.output.dropped(since_ns, pid, count);
-            self.output.dropped(self.watermark_ns, pid, 0);
-            self.last_ns = self.watermark_ns;
+            self.output.dropped(until_ns, pid, 0);
+            self.last_ns = until_ns;
         }
-        self.write_out();
     }
 
     /// Takes the last records: to be called when all events are disabled. Returns whether all rings came to rest, else some thread
     /// is still inside an emit, and what it records is not in the file.
     pub(crate) fn finish(&mut self, mut wait: impl FnMut() -> bool) -> bool {
         let is_at_rest = loop {
-            self.cycle(true);
+            let is_stalled = self.cycle(true) == Cycle::Stalled;
             let at_rest =
                 self.rings.iter().all(|tracked| tracked.ring.gate() & 1 == 0 && tracked.ring.tail() == tracked.taken);
-            if at_rest && self.marks.is_empty() || !wait() {
+            let is_over = at_rest && self.marks.is_empty() && (!is_stalled || self.output.is_empty());
+            if is_over || !wait() {
                 break at_rest;
             }
         };
@@ -548,6 +631,9 @@ impl Writeout {
         for tracked in &mut self.rings {
             tracked.tail = tracked.ring.tail();
         }
+        self.merge(u64::MAX);
+        self.deliver(&mut wait);
+        // What the target did not take is counted now.
         self.merge(u64::MAX);
         for index in 0..self.rings.len() {
             let tracked = &mut self.rings[index];
@@ -560,7 +646,23 @@ impl Writeout {
             }
         }
         self.write_out();
+        self.deliver(&mut wait);
+        self.output.end();
         is_at_rest
+    }
+
+    /// Waits until a target that takes nothing does, or gives up; then the target counts as failed.
+    fn deliver(&mut self, wait: &mut impl FnMut() -> bool) {
+        while self.output.is_stalled() {
+            if self.output.is_empty() || !wait() {
+                let rest = self.output.give_up();
+                return self.count(rest);
+            }
+            self.write_out();
+            if !self.output.is_stalled() {
+                self.merge(u64::MAX);
+            }
+        }
     }
 
     fn add_thread(&mut self, thread: ThreadReport) {
@@ -590,7 +692,9 @@ impl Writeout {
             }
         }
         report.rings = self.rings.len() as u32;
-        report.write_error = self.output.failed().map(io::Error::to_string);
+        report.write_error = self.output.trouble();
+        report.parts += self.output.parts();
+        report.is_removed = self.output.is_removed();
         report.is_order_by_delay = !self.has_barrier;
         report.clock.is_tsc = !self.hub.is_monotonic();
         report.clock.unfit.clone_from(&self.clock_fault);

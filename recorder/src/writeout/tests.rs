@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use simpletrace_format::{Record, SliceReader};
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::event::Event;
 use crate::hub::WriterState;
+use crate::output::{Memory, RETRY_NS, Step};
+use Step::{Fail, Take};
 
 static FIRST: Event = Event::new("first", "first(uint64_t a) \"\"");
 
@@ -40,14 +44,25 @@ impl Bench {
     }
 
     fn with_limit(limit: usize) -> Self {
-        let hub: &'static Hub = Box::leak(Box::new(Hub::new()));
+        let (output, file) = Output::in_memory(limit);
         // The smallest that there can be: 256 bytes.
-        hub.rings.set_ring_bytes(256);
+        Self::with(256, output, file)
+    }
+
+    /// A target that says what to do with each write.
+    fn with_memory(ring_bytes: u64, is_pipe: bool) -> (Self, Memory) {
+        let memory = Memory::default();
+        let output = Output::to_memory(memory.clone(), is_pipe);
+        (Self::with(ring_bytes, output, Arc::clone(&memory.bytes)), memory)
+    }
+
+    fn with(ring_bytes: u64, output: Output, file: Arc<Mutex<Vec<u8>>>) -> Self {
+        let hub: &'static Hub = Box::leak(Box::new(Hub::new()));
+        hub.rings.set_ring_bytes(ring_bytes);
         hub.set_writer(WriterState::Running);
         REGISTRY.register(&[&FIRST]).unwrap();
         let ticks = Arc::new(Counter::new(0));
-        let (output, file) = Output::in_memory(limit);
-        let writer = Writeout::new(Setup {
+        let mut writer = Writeout::new(Setup {
             hub,
             registry: &REGISTRY,
             take_anchor: take_anchor(&ticks),
@@ -56,6 +71,7 @@ impl Bench {
             pid: None,
             from_ns: 0,
         });
+        writer.begin().unwrap();
         Self { hub, ticks, file, writer }
     }
 
@@ -363,7 +379,9 @@ fn a_full_disk_cuts_the_file_behind_a_whole_record_and_the_next_file_says_what_i
     bench.cycle(20);
     let expected = [Mapping(0, "first".into()), Happened(1_010, 7, 0), Happened(1_011, 7, 1)];
     assert_eq!(bench.lines(), expected);
-    assert!(bench.writer.complaint().expect("a complaint").contains("memory cannot be written"));
+    let message = "simpletrace: memory cannot be written: No space left on device (os error 28); \
+                   events are counted as lost until there is room";
+    assert_eq!(bench.writer.take_messages(), [message]);
     // From now on they are only counted.
     thread.emit(30, 4);
     bench.cycle(40);
@@ -372,7 +390,7 @@ fn a_full_disk_cuts_the_file_behind_a_whole_record_and_the_next_file_says_what_i
 
     let (output, file) = Output::in_memory(usize::MAX);
     bench.at(50);
-    bench.writer.set_output(output);
+    bench.writer.set_output(output).unwrap();
     thread.emit(60, 5);
     bench.cycle(70);
     assert_eq!(
@@ -489,4 +507,308 @@ fn the_last_cycle_leaves_nothing_behind_and_reports_a_thread_that_is_inside_an_e
         assert!(!is_at_rest);
     });
     assert_eq!(bench.lines()[1..], [Happened(1_030, 1, 100), Dropped(1_031, 1, 1)]);
+}
+
+impl Memory {
+    fn will(&self, steps: impl IntoIterator<Item = Step>) {
+        *self.steps.lock().unwrap() = steps.into_iter().collect();
+    }
+
+    /// What the reader has got, who leaves with it.
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes.lock().unwrap())
+    }
+}
+
+/// The bytes of an event of [`FIRST`] in the file, of its name, and of a `dropped` record.
+const EVENT: usize = 40;
+const NAME: usize = 20 + 5;
+const DROPPED: usize = 40;
+
+#[test]
+fn interrupted_and_short_writes_make_no_difference() {
+    let (mut bench, memory) = Bench::with_memory(256, false);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    thread.emit(11, 2);
+    memory.will([Take(1), Fail(Errno::INTR), Take(50), Fail(Errno::INTR), Fail(Errno::INTR)]);
+    bench.cycle(20);
+    assert_eq!(bench.lines(), [Mapping(0, "first".into()), Happened(1_010, 7, 1), Happened(1_011, 7, 2)]);
+    let report = bench.writer.report();
+    assert_eq!((report.bytes, report.records), ((24 + NAME + 2 * EVENT) as u64, 2));
+}
+
+#[test]
+fn while_a_target_takes_nothing_records_wait_in_the_rings_and_a_flush_for_them() {
+    const EVENTS: u64 = 10_000;
+    /// The events of a block: it is full with the last of them.
+    const BLOCK: u64 = ((256 << 10) - NAME as u64).div_ceil(EVENT as u64);
+    let (mut bench, memory) = Bench::with_memory(1 << 20, true);
+    let (one, two) = (bench.thread(1), bench.thread(2));
+    for event in 0..EVENTS {
+        let thread = if event % 2 == 0 { &one } else { &two };
+        thread.emit(10 + event, event);
+    }
+    let stamp = |ns: u64| 1_000 + ns;
+    memory.will([Take(1_000), Fail(Errno::AGAIN)]);
+    bench.at(20_000);
+    assert_eq!(bench.writer.cycle(true), Cycle::Stalled);
+    assert_eq!(memory.bytes.lock().unwrap().len(), 24 + 1_000);
+    assert_eq!(bench.writer.watermark_ns, 1_000 + 10 + BLOCK, "the time of the first record not taken");
+    assert!(!bench.writer.has_written(stamp(10)), "what is pending is not in the file");
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.write_error.as_deref()), (0, Some("its reader takes nothing")));
+    // Threads go on recording.
+    one.emit(20_010, EVENTS);
+    memory.will([Take(5), Fail(Errno::AGAIN)]);
+    assert_eq!(bench.cycle(20_020), Cycle::Stalled);
+    assert_eq!(bench.writer.watermark_ns, 1_000 + 10 + BLOCK);
+    // It takes this block, and a bit of the next.
+    memory.will([Take(1 << 20), Take(7), Fail(Errno::AGAIN)]);
+    assert_eq!(bench.cycle(20_030), Cycle::Stalled);
+    assert!(bench.writer.has_written(stamp(9 + BLOCK)) && !bench.writer.has_written(stamp(10 + BLOCK)));
+    assert_eq!(bench.writer.report().records, BLOCK);
+    assert_eq!(bench.cycle(20_040), Cycle::Idle, "only what was pending was left");
+    assert!(bench.writer.has_written(stamp(20_010)));
+    let mut expected = vec![Mapping(0, "first".into())];
+    expected.extend((0..EVENTS).map(|event| Happened(1_010 + event, 1 + (event % 2) as u32, event)));
+    expected.push(Happened(21_010, 1, EVENTS));
+    assert!(bench.lines() == expected);
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.total(), report.late, report.write_error), (EVENTS + 1, 0, 0, None));
+    assert_eq!(bench.writer.take_messages(), [""; 0], "a slow reader is nothing to talk about");
+}
+
+#[test]
+fn when_a_reader_leaves_the_next_one_gets_a_whole_file_that_says_what_is_missing() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    bench.cycle(20);
+    let first = memory.take();
+    assert_eq!(lines(&first), [Mapping(0, "first".into()), Happened(1_010, 7, 1)]);
+    for event in 2..5 {
+        thread.emit(30 + event, event);
+    }
+    // One is handed over whole, and a half.
+    memory.will([Take(EVENT + 20), Fail(Errno::PIPE), Fail(Errno::NXIO)]);
+    assert_eq!(bench.cycle(40), Cycle::Stalled);
+    memory.take();
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.write_failed), (2, 2));
+    assert_eq!(report.write_error.as_deref(), Some("nobody reads it"));
+    // While nobody reads, records wait.
+    thread.emit(50, 5);
+    assert_eq!(bench.cycle(60), Cycle::Stalled);
+    bench.cycle(70);
+    let second = [
+        // In one thread, what comes next cannot be earlier than the last that was lost.
+        Dropped(1_033, 0, 2),
+        Dropped(1_034, 0, 0),
+        Mapping(0, "first".into()),
+        Happened(1_050, 7, 5),
+    ];
+    assert_eq!(bench.lines()[..1], second[..1]);
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.total(), report.late, &report.write_error), (3, 2, 0, &None));
+    assert_eq!(bench.lines()[2..], second[2..]);
+    // The next that leaves is not worth another word.
+    thread.emit(80, 6);
+    memory.will([Fail(Errno::PIPE)]);
+    bench.cycle(90);
+    let message = "simpletrace: memory cannot be written: its reader has left; \
+                   events wait for the next one as long as there is room for them";
+    assert_eq!(bench.writer.take_messages(), [message]);
+}
+
+#[test]
+fn losses_that_two_readers_did_not_get_to_know_the_third_does() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    memory.will([Fail(Errno::PIPE), Fail(Errno::PIPE), Fail(Errno::PIPE)]);
+    (0..3).for_each(|cycle| assert_eq!(bench.cycle(20 + cycle), Cycle::Stalled));
+    memory.take();
+    thread.emit(30, 2);
+    bench.cycle(40);
+    let lines = bench.lines();
+    assert_eq!(
+        (&lines[0], &lines[2..]),
+        (&Dropped(1_010, 0, 1), &[Mapping(0, "first".into()), Happened(1_030, 7, 2)][..])
+    );
+    assert_eq!(bench.writer.report().lost.write_failed, 1);
+}
+
+#[test]
+fn when_there_is_room_again_the_file_goes_on_behind_a_gap() {
+    let (mut bench, memory) = Bench::with_memory(256, false);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    thread.emit(11, 2);
+    // Not even a name goes in whole.
+    memory.will([Take(NAME - 1), Fail(Errno::NOSPC)]);
+    bench.cycle(20);
+    assert_eq!(bench.lines(), [], "cut back to whole records");
+    thread.emit(30, 3);
+    bench.cycle(RETRY_NS - 1);
+    assert_eq!(bench.writer.report().lost.write_failed, 3, "not tried before its time");
+    memory.will([Take(DROPPED + 5), Fail(Errno::DQUOT)]);
+    assert_eq!(bench.cycle(20 + RETRY_NS), Cycle::Took(0));
+    assert_eq!(bench.lines(), [Dropped(1_010, 0, 3)], "tried, and room for half of it");
+    thread.emit(30 + RETRY_NS, 4);
+    bench.cycle(40 + RETRY_NS);
+    assert_eq!(bench.cycle(30 + 2 * RETRY_NS), Cycle::Took(0));
+    thread.emit(50 + 2 * RETRY_NS, 5);
+    bench.cycle(60 + 2 * RETRY_NS);
+    let (since_ns, until_ns) = (1_030 + RETRY_NS, 1_040 + RETRY_NS);
+    let last_ns = 1_050 + 2 * RETRY_NS;
+    let lines = bench.lines();
+    let [first, more, end, rest @ ..] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(*first, Dropped(1_010, 0, 3));
+    // The end of the gap before was not written: it is the same gap, of which more is told.
+    assert!(matches!(more, Dropped(ns, 0, 1) if (1_010..=since_ns).contains(ns)), "{more:?}");
+    assert!(matches!(end, Dropped(ns, 0, 0) if (until_ns..last_ns).contains(ns)), "{end:?}");
+    assert_eq!(*rest, [Mapping(0, "first".into()), Happened(last_ns, 7, 5)]);
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.write_failed, report.late), (1, 4, 0));
+    assert_eq!((report.write_error.as_deref(), report.bytes as usize), (None, 24 + 3 * DROPPED + NAME + EVENT));
+    assert_eq!(bench.writer.take_messages().len(), 1);
+}
+
+#[test]
+fn a_file_whose_header_did_not_fit_begins_with_it_when_there_is_room() {
+    let memory = Memory::default();
+    memory.will([Take(23), Fail(Errno::NOSPC)]);
+    let mut output = Output::to_memory(memory.clone(), false);
+    assert_eq!(output.begin(&REGISTRY, 0).unwrap_err().raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
+    assert_eq!(memory.bytes.lock().unwrap().len(), 0);
+    assert!(!output.retry(RETRY_NS - 1) && output.retry(RETRY_NS));
+    assert_eq!(output.write_out(&REGISTRY, RETRY_NS).bytes, 24);
+    assert_eq!(lines(&memory.take()), []);
+}
+
+#[test]
+fn a_file_that_fails_for_good_is_not_tried_again() {
+    for error in [Errno::IO, Errno::FBIG] {
+        let (mut bench, memory) = Bench::with_memory(256, false);
+        let thread = bench.thread(7);
+        memory.will([Fail(error)]);
+        thread.emit(10, 1);
+        bench.cycle(20);
+        thread.emit(30, 2);
+        bench.cycle(3 * RETRY_NS);
+        assert_eq!(bench.lines(), []);
+        let report = bench.writer.report();
+        assert_eq!((report.lost.write_failed, report.lost.total()), (2, 2));
+        assert_eq!(bench.cycle(4 * RETRY_NS), Cycle::Idle);
+        assert_eq!(bench.writer.take_messages().len(), 1);
+    }
+}
+
+#[test]
+fn a_recording_that_ends_before_its_reader_takes_anything_counts_what_is_left() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    thread.emit(11, 2);
+    // Half of the second.
+    memory.will([Take(NAME + EVENT + 20)].into_iter().chain([Fail(Errno::AGAIN); 100]));
+    bench.at(20);
+    let mut waits = 0;
+    bench.writer.finish(|| {
+        thread.emit(30 + waits, 3 + waits);
+        waits += 1;
+        waits < 5
+    });
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.write_failed, report.lost.total()), (1, 6, 6));
+    assert_eq!(report.threads[0].records, 7);
+    let message = "simpletrace: memory cannot be written: its reader takes nothing; events are lost";
+    assert_eq!(bench.writer.take_messages(), [message]);
+    assert_eq!(memory.take().len(), 24 + NAME + EVENT + 20, "a pipe cannot be cut");
+}
+
+#[test]
+fn a_recording_that_ends_waits_for_a_slow_reader() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    memory.will([Fail(Errno::AGAIN), Take(10), Fail(Errno::AGAIN), Take(3), Fail(Errno::AGAIN)]);
+    bench.at(20);
+    let mut waits = 0;
+    assert!(bench.writer.finish(|| {
+        waits += 1;
+        waits < 5
+    }));
+    assert_eq!((waits, bench.lines().len()), (3, 2));
+    assert_eq!(bench.writer.report().lost.total(), 0);
+}
+
+#[test]
+fn a_recording_without_events_waits_for_no_reader() {
+    let (output, memory) = (Memory::default(), Memory::default());
+    output.will([Fail(Errno::NXIO); 100]);
+    let mut bench = Bench::with(256, Output::to_memory(output, true), memory.bytes);
+    assert!(bench.writer.finish(|| panic!("there is nothing to wait for")));
+    assert_eq!(bench.writer.report().records, 0);
+    assert_eq!(bench.writer.take_messages(), [""; 0]);
+}
+
+#[test]
+fn from_a_target_that_takes_nothing_recording_goes_on_in_another_file() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    memory.will([Fail(Errno::AGAIN); 100]);
+    bench.cycle(20);
+    thread.emit(30, 2);
+    bench.cycle(40);
+    let (output, file) = Output::in_memory(usize::MAX);
+    bench.at(50);
+    bench.writer.set_output(output).unwrap();
+    bench.cycle(60);
+    let lines = lines(&file.lock().unwrap());
+    assert_eq!(lines[0], Dropped(1_010, 0, 1), "what was pending");
+    assert!(matches!(lines[1], Dropped(1_010..=1_030, 0, 0)));
+    assert_eq!(lines[2..], [Mapping(0, "first".into()), Happened(1_030, 7, 2)], "what was in the ring");
+    let report = bench.writer.report();
+    assert_eq!((report.records, report.lost.write_failed, report.lost.total(), report.late), (1, 1, 1, 0));
+    assert_eq!(bench.writer.take_messages().len(), 1);
+}
+
+#[test]
+fn a_file_that_takes_nothing_at_all_leaves_the_one_before_in_use() {
+    let mut bench = Bench::new();
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    bench.at(20);
+    let (output, _) = Output::in_memory(23);
+    let error = bench.writer.set_output(output).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
+    thread.emit(30, 2);
+    bench.cycle(40);
+    assert_eq!(bench.lines()[1..], [Happened(1_010, 7, 1), Happened(1_030, 7, 2)]);
+    assert_eq!(bench.writer.report().bytes as usize, 24 + NAME + 2 * EVENT);
+    assert_eq!(bench.writer.take_messages(), [""; 0]);
+}
+
+#[test]
+fn while_off_rings_are_emptied_even_if_the_target_takes_nothing() {
+    let (mut bench, memory) = Bench::with_memory(256, true);
+    let thread = bench.thread(7);
+    thread.emit(10, 1);
+    memory.will([Fail(Errno::AGAIN); 3]);
+    bench.cycle(20);
+    bench.writer.set_off(true);
+    thread.emit(30, 2);
+    assert_eq!(bench.cycle(40), Cycle::Stalled);
+    assert_eq!(bench.writer.report().lost.off, 1);
+    bench.at(50);
+    bench.writer.set_off(false);
+    thread.emit(60, 3);
+    bench.cycle(70);
+    let lines = bench.lines();
+    assert_eq!(lines[..3], [Mapping(0, "first".into()), Happened(1_010, 7, 1), Dropped(1_030, 0, 1)]);
+    assert!(matches!(lines[3], Dropped(1_030..=1_060, 0, 0)));
+    assert_eq!(lines[4..], [Happened(1_060, 7, 3)]);
 }
