@@ -1,6 +1,8 @@
 //! How many records per second arrive, when one thread offers them at a steady rate. See ../README.md.
 //!
-//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N] [--repeat N] [--ring-mib N]`
+//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N] [--repeat N] [--ring-mib N] [--part-mib N]`
+//!
+//! With parts of so many MiB the newest two are kept.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -28,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let repetitions = if args.is_smoke { 1 } else { args.number("--repeat").unwrap_or(3) };
     let ring_bytes = (args.number("--ring-mib").unwrap_or(1) as u64) << 20;
+    let part_bytes = args.number("--part-mib").map(|mib| (mib as u64) << 20);
     let folder = tempfile::tempdir_in(args.text("--folder").map_or_else(std::env::temp_dir, PathBuf::from))?;
     let file = folder.path().join("trace");
     register(&[&WORDS])?;
@@ -38,7 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|{}", " --- |".repeat(7));
     for &rate in &rates {
         for _ in 0..repetitions {
-            let recorder = Recorder::start(&Options::new(&file).ring_bytes(ring_bytes))?;
+            let options = Options::new(&file).ring_bytes(ring_bytes);
+            let options = part_bytes.map_or(options.clone(), |bytes| options.rotate(bytes, Some(2)));
+            let recorder = Recorder::start(&options)?;
             let (records, took) = produce(rate, time, |events| emit_words(&WORDS, events));
             let report = recorder.finish(Duration::from_secs(10))?;
             print("simpletrace", rate, records, took, report.records, report.lost.total());

@@ -648,6 +648,7 @@ impl Writeout {
         self.write_out();
         self.deliver(&mut wait);
         self.output.end();
+        self.output.finish_removals();
         is_at_rest
     }
 

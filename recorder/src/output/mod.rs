@@ -494,6 +494,13 @@ impl Output {
         self.names_before = 0;
     }
 
+    /// Waits until all parts are gone that are not to be kept.
+    pub(crate) fn finish_removals(&mut self) {
+        if let Some(parts) = &mut self.parts {
+            parts.finish();
+        }
+    }
+
     /// How many parts there have been.
     pub(crate) fn parts(&self) -> u64 {
         self.parts.as_ref().map_or(0, |parts| parts.number)

@@ -2,8 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
 use rustix::io::Errno;
@@ -30,6 +32,8 @@ pub(super) struct Parts {
     oldest: u64,
     /// When to try again to make the next one, after that failed.
     pub(super) retry_ns: u64,
+    /// Threads that remove parts: that takes 60 ms per GiB, in which the writer has better things to do.
+    removals: Vec<JoinHandle<()>>,
 }
 
 impl Parts {
@@ -41,7 +45,8 @@ impl Parts {
         {
             return Err(not_a_file());
         }
-        let parts = Self { rotation, place, path: path.to_owned(), number: 1, oldest: 1, retry_ns: 0 };
+        let parts =
+            Self { rotation, place, path: path.to_owned(), number: 1, oldest: 1, retry_ns: 0, removals: Vec::new() };
         let target = parts.open_part(1)?;
         Ok((parts, target))
     }
@@ -90,15 +95,40 @@ impl Parts {
         Ok(target)
     }
 
-    /// Removes the parts that are too many.
+    /// Removes the parts that are too many, or begins to.
     pub(super) fn remove_oldest(&mut self) {
         let Some(keep) = self.rotation.keep else { return };
+        self.removals.retain(|removal| !removal.is_finished());
         while self.number - self.oldest >= u64::from(keep) {
-            // Somebody else may have moved it away.
-            let _ = unlinkat(self.place.folder(), numbered(self.place.name(), self.oldest), AtFlags::empty());
+            let name = numbered(self.place.name(), self.oldest);
             self.oldest += 1;
+            if let Ok(removal) = self.remove(name.clone()) {
+                self.removals.push(removal);
+            } else {
+                remove(self.place.folder(), &name);
+            }
         }
     }
+
+    fn remove(&self, name: OsString) -> io::Result<JoinHandle<()>> {
+        let folder = self.place.folder().try_clone()?;
+        // No signal disturbs it, as none does the writer, whose child it is.
+        let builder = thread::Builder::new().name("simpletrace-rm".to_owned()).stack_size(64 << 10);
+        builder.spawn(move || remove(&folder, &name))
+    }
+
+    /// Waits until all parts are gone that are too many.
+    pub(super) fn finish(&mut self) {
+        for removal in self.removals.drain(..) {
+            // It does not panic.
+            let _ = removal.join();
+        }
+    }
+}
+
+fn remove(folder: &OwnedFd, name: &OsStr) {
+    // Somebody else may have moved it away, or forbidden it; then it stays.
+    let _ = unlinkat(folder, name, AtFlags::empty());
 }
 
 fn numbered(name: &OsStr, number: u64) -> OsString {
