@@ -17,6 +17,8 @@
 //! tail, hold every record once. A checkpoint is stored into the place of the one before the last; only then does the header
 //! say that it counts.
 
+use std::ops::Range;
+
 /// What a segment begins with.
 pub const MAGIC: [u8; 8] = *b"\x89STseg\r\n";
 /// The version of the layout.
@@ -242,12 +244,12 @@ const FIELDS: usize = 17;
 impl Checkpoint {
     const OFF: u64 = 1;
 
-    /// Stores the checkpoint into `place`, all but what it does not use of it. A name that is too long is cut.
+    /// Stores the checkpoint into `place`; returns where, as most of it is not used. A name that is too long is cut.
     ///
     /// # Panics
     ///
     /// If `place` is shorter than [`CHECKPOINT_BYTES`], or there are more than [`MAX_RINGS`] rings.
-    pub fn store(&self, place: &mut [u8]) {
+    pub fn store(&self, place: &mut [u8]) -> [Range<usize>; 3] {
         let path = &self.path[..self.path.len().min(MAX_PATH_BYTES)];
         let fields: [u64; FIELDS] = [
             self.sequence,
@@ -281,6 +283,8 @@ impl Checkpoint {
         }
         let sum = checksum(place, path.len(), self.rings.len());
         place[..8].copy_from_slice(&sum.to_le_bytes());
+        let [fields, path, points] = used(path.len(), self.rings.len());
+        [0..fields.end, path, points]
     }
 
     /// Reads a checkpoint; `None` if it is not whole.
@@ -325,12 +329,15 @@ impl Checkpoint {
     }
 }
 
+/// What a checkpoint uses of its place, without the checksum.
+fn used(path_bytes: usize, rings: usize) -> [Range<usize>; 3] {
+    [8..8 + FIELDS * 8, PATH_AT..PATH_AT + path_bytes, RING_POINTS_AT..RING_POINTS_AT + rings * RingPoint::BYTES]
+}
+
 /// A sum over all that a checkpoint uses, by which one that is not whole is found out: FNV-1a over words.
 fn checksum(place: &[u8], path_bytes: usize, rings: usize) -> u64 {
-    let used =
-        [8..8 + FIELDS * 8, PATH_AT..PATH_AT + path_bytes, RING_POINTS_AT..RING_POINTS_AT + rings * RingPoint::BYTES];
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
-    for range in used {
+    for range in used(path_bytes, rings) {
         for chunk in place[range].chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);

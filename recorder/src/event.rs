@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use simpletrace_format::{MAX_NAME_BYTES, Names};
 
 use crate::pattern::{is_pattern, stands_for};
+#[cfg(not(loom))]
+use crate::segment::Segment;
 
 /// An event that a program may record: a `static`, to be registered before it can be enabled.
 ///
@@ -144,6 +146,9 @@ struct Inner {
     rules: Vec<Rule>,
     /// No event is enabled, whatever the rules say.
     is_suspended: bool,
+    /// Where the names are kept in case the process is killed.
+    #[cfg(not(loom))]
+    segment: Option<&'static Segment>,
 }
 
 struct Rule {
@@ -160,6 +165,8 @@ impl Registry {
                 name_bytes: 0,
                 rules: Vec::new(),
                 is_suspended: false,
+                #[cfg(not(loom))]
+                segment: None,
             }),
             by_number: [const { OnceLock::new() }; Names::MAX_SLOTS / CHUNK],
         }
@@ -200,6 +207,10 @@ impl Registry {
                 let chunk = self.by_number[number / CHUNK].get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]));
                 // Nobody was there before.
                 let _ = chunk[number % CHUNK].set(event);
+                #[cfg(not(loom))]
+                if let Some(segment) = inner.segment {
+                    segment.add_name(event.name);
+                }
                 // Relaxed: see `Event::id`.
                 event.id.store(number as u32, Ordering::Relaxed);
                 inner.events.push(event);
@@ -226,6 +237,16 @@ impl Registry {
             inner.switch(event);
         }
         Switched { events, is_unknown: events == 0 && !is_pattern(pattern) }
+    }
+
+    /// Keeps the names of all events, also of those to come, in a segment; in none from now on if `None`.
+    #[cfg(not(loom))]
+    pub(crate) fn keep_names(&self, segment: Option<&'static Segment>) {
+        let mut inner = self.lock();
+        if let Some(segment) = segment {
+            inner.events.iter().for_each(|event| segment.add_name(event.name));
+        }
+        inner.segment = segment;
     }
 
     /// Disables all events until [`resume`](Self::resume).
@@ -271,6 +292,11 @@ impl Registry {
 pub(crate) struct Locked<'a>(MutexGuard<'a, Inner>);
 
 impl Locked<'_> {
+    /// As [`Registry::keep_names`] with `None`.
+    pub(crate) fn keep_no_names(&mut self) {
+        self.0.segment = None;
+    }
+
     /// Disables all events until [`resume`](Registry::resume).
     pub(crate) fn suspend(&mut self) {
         self.0.set_suspended(true);

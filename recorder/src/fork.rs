@@ -56,6 +56,7 @@ extern "C" fn behind_in_child() {
     // What is in the rings is the parent's.
     let own = thread::forget_ring();
     HUB.forget_all(own);
+    registry.keep_no_names();
     *session = match std::mem::replace(&mut *session, Session::None) {
         Session::Recording(recording) => recording.into_childs_plan().map_or(Session::None, Session::Forked),
         Session::Forked(plan) => Session::Forked(plan),

@@ -47,6 +47,8 @@ pub(crate) struct Hub {
     no_ring: AtomicU64,
     /// Events of the writer itself, as where all memory that is allocated is traced. They are no reason to write anything, as writing may cause more.
     writers_own: AtomicU64,
+    /// How many of either were reported by recordings that have ended.
+    reported: [AtomicU64; 2],
 }
 
 impl Hub {
@@ -62,6 +64,7 @@ impl Hub {
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
                 writers_own: AtomicU64::new(0),
+                reported: [AtomicU64::new(0), AtomicU64::new(0)],
             }
         }
     }
@@ -81,6 +84,10 @@ impl Hub {
     /// Counts an event of a thread that has no ring.
     pub(crate) fn count_no_ring(&self) {
         self.no_ring.fetch_add(1, Ordering::Relaxed);
+        #[cfg(not(loom))]
+        if let Some(segment) = self.rings.segment() {
+            segment.count_no_ring();
+        }
     }
 
     /// Counts an event of the writer itself.
@@ -100,10 +107,21 @@ impl Hub {
         self.no_ring.load(Ordering::Relaxed)
     }
 
-    /// And with those of the writer itself.
-    #[expect(dead_code, reason = "the writer is to count them")]
-    pub(crate) fn all_without_ring(&self) -> u64 {
-        self.no_ring() + self.writers_own.load(Ordering::Relaxed)
+    /// Events of the writer itself.
+    pub(crate) fn writers_own(&self) -> u64 {
+        self.writers_own.load(Ordering::Relaxed)
+    }
+
+    /// What an earlier recording has reported of both.
+    pub(crate) fn reported_without_ring(&self) -> (u64, u64) {
+        (self.reported[0].load(Ordering::Relaxed), self.reported[1].load(Ordering::Relaxed))
+    }
+
+    /// Says what this recording has reported of both.
+    pub(crate) fn set_reported_without_ring(&self, no_ring: u64, writers_own: u64) {
+        // Relaxed: whoever starts the next recording has joined the writer.
+        self.reported[0].store(no_ring, Ordering::Relaxed);
+        self.reported[1].store(writers_own, Ordering::Relaxed);
     }
 
     /// Sleeps until somebody kicks, or the time is over.
@@ -148,8 +166,13 @@ impl Hub {
     #[cfg(not(loom))]
     pub(crate) fn forget_all(&self, own: Option<&'static Ring>) {
         self.rings.forget_all(own);
+        if let Some(segment) = self.rings.segment() {
+            segment.close_in_child();
+        }
+        self.rings.set_segment(None);
         self.no_ring.store(0, Ordering::Relaxed);
         self.writers_own.store(0, Ordering::Relaxed);
+        self.set_reported_without_ring(0, 0);
         self.kick.after_fork();
         self.waiting.after_fork();
     }

@@ -57,6 +57,8 @@ mod ring;
 mod rings;
 #[cfg(not(loom))]
 mod say;
+#[cfg(not(loom))]
+mod segment;
 mod sync;
 #[cfg(not(loom))]
 mod thread;

@@ -30,6 +30,9 @@ pub struct Report {
     pub rings: u32,
     /// The size of all rings.
     pub ring_bytes: u64,
+    /// Of a [durable](crate::Options::durable) recording: how many rings found no room where they survive the process. What is in them is lost
+    /// if it is killed.
+    pub rings_elsewhere: u64,
     /// The clock.
     pub clock: ClockReport,
     /// Whether the kernel lacks the barrier that makes the order of records exact; then it rests on a delay of

@@ -164,11 +164,18 @@ struct Rare {
     too_large: AtomicU64,
     nested: AtomicU64,
     high_water: AtomicU64,
+    /// The losses that earlier recordings have reported; the writer's.
+    reported: [AtomicU64; Losses::WORDS],
     /// The ring that was made before this one, or null.
     older: AtomicPtr<Ring>,
     /// Which of the process's ways to make rings it was made in; see [`Rings`](crate::rings::Rings).
     generation: u32,
+    /// The ring's number in a segment that survives the process, or `NO_SEGMENT`.
+    number: u32,
 }
+
+/// The ring is in memory of the process.
+const NO_SEGMENT: u32 = u32::MAX;
 
 /// A ring has no owner: whoever moves the state to active is the next.
 const IDLE: u8 = 0;
@@ -218,7 +225,7 @@ impl Ring {
     }
 
     /// Makes a ring of `capacity` words out of zeroed memory of [`words_for`](Self::words_for) words.
-    pub(crate) fn new(capacity: u64, generation: u32, words: &'static [Word]) -> Self {
+    pub(crate) fn new(capacity: u64, generation: u32, number: Option<u32>, words: &'static [Word]) -> Self {
         debug_assert!(capacity.is_power_of_two() && words.len() == Self::words_for(capacity));
         Self {
             private: CachePadded::new(Private {
@@ -240,8 +247,10 @@ impl Ring {
                 too_large: AtomicU64::new(0),
                 nested: AtomicU64::new(0),
                 high_water: AtomicU64::new(0),
+                reported: std::array::from_fn(|_| AtomicU64::new(0)),
                 older: AtomicPtr::new(std::ptr::null_mut()),
                 generation,
+                number: number.unwrap_or(NO_SEGMENT),
             }),
         }
     }
@@ -591,6 +600,19 @@ impl Ring {
         }
     }
 
+    /// The losses that recordings have reported which have ended.
+    pub(crate) fn reported(&self) -> Losses {
+        // Relaxed, as in `set_reported`: one writer comes after the other.
+        Losses::from_words(std::array::from_fn(|index| self.rare.reported[index].load(Ordering::Relaxed)))
+    }
+
+    /// Says which losses this recording has reported, as it ends.
+    pub(crate) fn set_reported(&self, losses: Losses) {
+        for (reported, loss) in self.rare.reported.iter().zip(losses.words()) {
+            reported.store(loss, Ordering::Relaxed);
+        }
+    }
+
     /// The most that was ever waiting in the ring, in bytes, as far as the owner looked: from half full on it looks often.
     pub(crate) fn high_water_bytes(&self) -> u64 {
         self.rare.high_water.load(Ordering::Relaxed) * 8
@@ -610,6 +632,11 @@ impl Ring {
     /// Which of the process's ways to make rings the ring was made in.
     pub(crate) fn generation(&self) -> u32 {
         self.rare.generation
+    }
+
+    /// The ring's number in the segment that it is in, if it is in one.
+    pub(crate) fn number(&self) -> Option<u32> {
+        Some(self.rare.number).filter(|&number| number != NO_SEGMENT)
     }
 
     /// The link to the ring made before this one, for [`Rings`](crate::rings::Rings).

@@ -2,7 +2,9 @@
 
 use crate::hub::Hub;
 use crate::ring::{Owner, Ring};
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, const_fn, fence};
+#[cfg(not(loom))]
+use crate::segment::Segment;
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Word, const_fn, fence};
 
 /// The size of a ring in bytes, if nobody says otherwise.
 pub(crate) const DEFAULT_RING_BYTES: u64 = 1 << 20;
@@ -18,6 +20,9 @@ pub(crate) struct Rings {
     /// How many times a thread has given a ring back.
     given_back: AtomicU32,
     capacity_words: AtomicU64,
+    /// Where rings are made that are to survive the process, or null.
+    #[cfg(not(loom))]
+    segment: AtomicPtr<Segment>,
 }
 
 impl Rings {
@@ -29,6 +34,8 @@ impl Rings {
                 generation: AtomicU32::new(0),
                 given_back: AtomicU32::new(0),
                 capacity_words: AtomicU64::new(DEFAULT_RING_BYTES / 8),
+                #[cfg(not(loom))]
+                segment: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
     }
@@ -37,10 +44,31 @@ impl Rings {
     /// events.
     pub(crate) fn set_ring_bytes(&self, bytes: u64) {
         debug_assert!(bytes.is_power_of_two());
-        if self.capacity_words.swap(bytes / 8, Ordering::Relaxed) == bytes / 8 {
-            return;
+        if self.capacity_words.swap(bytes / 8, Ordering::Relaxed) != bytes / 8 {
+            self.begin_generation();
         }
-        // Release: who sees the generation sees the size.
+    }
+
+    /// Sets where rings are made; threads that have rings elsewhere change them.
+    #[cfg(not(loom))]
+    pub(crate) fn set_segment(&self, segment: Option<&'static Segment>) {
+        let segment = segment.map_or(std::ptr::null_mut(), |segment| std::ptr::from_ref(segment).cast_mut());
+        // Release: who finds the segment finds what is in it.
+        if self.segment.swap(segment, Ordering::Release) != segment {
+            self.begin_generation();
+        }
+    }
+
+    /// The segment where rings are made, if they are to survive the process.
+    #[cfg(not(loom))]
+    pub(crate) fn segment(&self) -> Option<&'static Segment> {
+        // SAFETY: `set_segment` stored a reference that is valid for ever, or null.
+        unsafe { self.segment.load(Ordering::Acquire).cast_const().as_ref() }
+    }
+
+    /// Makes all rings from now on count as new, those before as old.
+    fn begin_generation(&self) {
+        // Release: who sees the generation sees how its rings are made.
         self.generation.fetch_add(1, Ordering::Release);
         // Those of old do not count any more. Who is just making one may count for nothing.
         self.made.store(0, Ordering::Relaxed);
@@ -69,7 +97,7 @@ impl Rings {
             }
             // Somebody else may be faster to adopt what is made here.
             self.add(is_monotonic)?;
-            // SeqCst: see `set_ring_bytes`.
+            // SeqCst: see `begin_generation`.
             fence(Ordering::SeqCst);
         }
     }
@@ -82,7 +110,7 @@ impl Rings {
         }
         // Acquire: the size is that of this generation, or of a later one.
         let generation = self.generation.load(Ordering::Acquire);
-        let Some(ring) = make(self.capacity_words.load(Ordering::Relaxed), generation) else {
+        let Some(ring) = self.make(self.capacity_words.load(Ordering::Relaxed), generation) else {
             self.unmake();
             return None;
         };
@@ -113,6 +141,9 @@ impl Rings {
         let rings = self.iter();
         self.newest.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.made.store(0, Ordering::Relaxed);
+        if let Some(own) = own.filter(|own| own.number().is_some()) {
+            make_private(own);
+        }
         // The iterator is one ahead of what it returns.
         for ring in rings.filter(|ring| !own.is_some_and(|own| std::ptr::eq(own, *ring))) {
             let memory = std::ptr::from_ref(ring).cast_mut().cast();
@@ -153,24 +184,60 @@ impl Rings {
 }
 
 #[cfg(not(loom))]
-fn make(capacity_words: u64, generation: u32) -> Option<&'static Ring> {
-    use crate::sync::Word;
-    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+impl Rings {
+    fn make(&self, capacity_words: u64, generation: u32) -> Option<&'static Ring> {
+        let bytes = size_of::<Ring>() + Ring::words_for(capacity_words) * size_of::<Word>();
+        if let Some(segment) = self.segment()
+            && let Some(room) = segment.allocate(bytes)
+        {
+            // SAFETY: the segment gives so many zeros, page-aligned and never unmapped, to nobody else.
+            let ring = unsafe { make_at(room.memory.cast(), capacity_words, generation, Some(room.number)) };
+            segment.publish(&room);
+            return Some(ring);
+        }
+        // SAFETY: as above.
+        Some(unsafe { make_at(map(bytes)?.cast(), capacity_words, generation, None) })
+    }
+}
 
-    let words = Ring::words_for(capacity_words);
-    let length = size_of::<Ring>() + words * size_of::<Word>();
+/// Maps zeros at an address of the kernel's choice, page-aligned.
+#[cfg(not(loom))]
+fn map(bytes: usize) -> Option<*mut std::ffi::c_void> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
     // All pages at once, so that recording never waits for one.
     let flags = MapFlags::PRIVATE.union(populate());
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags) };
-    let memory = memory.ok()?.cast::<Ring>();
-    // SAFETY: the mapping is `length` bytes of zeros, page-aligned, ours alone and never unmapped. A `Ring` fits at its beginning;
-    // behind it, aligned since a `Ring`'s size is a multiple of its alignment of 128, follow `words` atomics, for which zeros are
-    // a valid value.
+    // SAFETY: a new mapping touches nothing that exists.
+    unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }.ok()
+}
+
+/// Makes a ring.
+///
+/// # Safety
+///
+/// `memory` points to a `Ring` and behind it so many words as it needs, zeros, page-aligned, that nobody else has and nobody unmaps.
+#[cfg(not(loom))]
+unsafe fn make_at(memory: *mut Ring, capacity_words: u64, generation: u32, number: Option<u32>) -> &'static Ring {
+    // SAFETY: as the caller says. The words are aligned since a `Ring`'s size is a multiple of its alignment of 128, and zeros are
+    // a valid value of atomics.
     unsafe {
-        let words = std::slice::from_raw_parts(memory.add(1).cast::<Word>(), words);
-        memory.write(Ring::new(capacity_words, generation, words));
-        Some(&*memory)
+        let words = std::slice::from_raw_parts(memory.add(1).cast::<Word>(), Ring::words_for(capacity_words));
+        memory.write(Ring::new(capacity_words, generation, number, words));
+        &*memory
+    }
+}
+
+/// Puts memory of this process where a ring of the parent's is, in a forked child. What the ring says of itself stays, as the calling thread
+/// may be in the middle of an emit; its words are zeros.
+#[cfg(not(loom))]
+fn make_private(ring: &'static Ring) {
+    use rustix::mm::{MremapFlags, mremap_fixed};
+    let bytes = ring.mapped_bytes();
+    let from = std::ptr::from_ref(ring);
+    let Some(fresh) = map(bytes) else { return };
+    // SAFETY: both are as long as that; no other thread is there to see the ring while it is exchanged, and it looks as it did before.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.cast::<u8>(), fresh.cast(), size_of::<Ring>());
+        let _ = mremap_fixed(fresh, bytes, bytes, MremapFlags::MAYMOVE, from.cast_mut().cast());
     }
 }
 
@@ -185,8 +252,10 @@ const fn populate() -> rustix::mm::MapFlags {
 }
 
 #[cfg(loom)]
-fn make(capacity_words: u64, generation: u32) -> Option<&'static Ring> {
-    use crate::sync::{Word, leak};
-    let words: Box<[Word]> = (0..Ring::words_for(capacity_words)).map(|_| Word::new(0)).collect();
-    Some(leak(Box::new(Ring::new(capacity_words, generation, leak(words)))))
+impl Rings {
+    fn make(&self, capacity_words: u64, generation: u32) -> Option<&'static Ring> {
+        use crate::sync::leak;
+        let words: Box<[Word]> = (0..Ring::words_for(capacity_words)).map(|_| Word::new(0)).collect();
+        Some(leak(Box::new(Ring::new(capacity_words, generation, None, leak(words)))))
+    }
 }

@@ -9,6 +9,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
+#[cfg(not(loom))]
+use simpletrace_format::durable::{Checkpoint, RingPoint};
+
 use crate::barrier;
 use crate::clock::{self, Anchor, Converter};
 use crate::event::Registry;
@@ -16,6 +19,8 @@ use crate::hub::Hub;
 use crate::output::{Output, Written};
 use crate::report::{Lost, Report, ThreadReport};
 use crate::ring::{Front, Kind, Losses, Ring, Stamp};
+#[cfg(not(loom))]
+use crate::segment::{Keeper, Segment};
 use crate::sync::{Ordering, Word};
 
 /// Where there is no barrier, what was stamped so long ago is taken to be visible.
@@ -45,6 +50,9 @@ pub(crate) struct Setup {
     pub(crate) pid: Option<u32>,
     /// Records that are earlier have been left in the rings by an earlier recording.
     pub(crate) from_ns: u64,
+    /// Where what is recorded survives the process, if it is to.
+    #[cfg(not(loom))]
+    pub(crate) segment: Option<&'static Segment>,
 }
 
 /// The writer's state.
@@ -69,7 +77,11 @@ pub(crate) struct Writeout {
     now_ns: u64,
     /// The time of the record before.
     last_ns: u64,
+    /// The losses without a ring that are in the file, and those that were there before this recording.
     no_ring: u64,
+    no_ring_at_start: u64,
+    /// Of these, the writer's own.
+    writers_own: u64,
     /// Marks of gaps whose time is yet to come.
     marks: VecDeque<Mark>,
     /// What was lost while there was no file to say so in.
@@ -77,6 +89,8 @@ pub(crate) struct Writeout {
     clock_fault: Option<String>,
     /// When the counter was given up.
     tsc_until_ns: u64,
+    #[cfg(not(loom))]
+    keeper: Option<Keeper>,
     /// What is yet to be told of files that are closed.
     messages: Vec<String>,
     /// The report's counts; the rest of it is put together when somebody asks.
@@ -106,6 +120,8 @@ struct Tracked {
     before: Losses,
     /// The losses before this recording.
     at_start: Losses,
+    /// Those at its end.
+    at_end: Option<Losses>,
 }
 
 /// Losses of a ring that are in the file.
@@ -141,7 +157,7 @@ pub(crate) enum Cycle {
 
 impl Writeout {
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { hub, registry, take_anchor, first_anchor, output, pid, from_ns } = setup;
+        let Setup { hub, registry, take_anchor, first_anchor, output, pid, from_ns, .. } = setup;
         let mut converter = Converter::default();
         if let Some(anchor) = first_anchor {
             // Nothing to contradict yet.
@@ -164,16 +180,27 @@ impl Writeout {
             written_ns: 0,
             now_ns: 0,
             last_ns: 0,
-            no_ring: if from_ns > 0 { hub.no_ring() } else { 0 },
+            no_ring: 0,
+            no_ring_at_start: 0,
+            writers_own: 0,
             marks: VecDeque::new(),
             missing: None,
             clock_fault: None,
             tsc_until_ns: u64::MAX,
+            #[cfg(not(loom))]
+            keeper: setup.segment.map(|segment| {
+                let first_anchor = first_anchor.map_or([0; 2], |anchor| [anchor.ticks, anchor.ns]);
+                Keeper::new(
+                    segment,
+                    Checkpoint { from_ns, first_anchor, pid: pid.unwrap_or(0), ..Checkpoint::default() },
+                )
+            }),
             messages: Vec::new(),
             counts,
         };
-        // Right now: what is lost from here on is lost in this recording.
-        writeout.find_rings(from_ns > 0);
+        (writeout.no_ring, writeout.writers_own) = hub.reported_without_ring();
+        writeout.no_ring_at_start = writeout.no_ring;
+        writeout.find_rings();
         writeout
     }
 
@@ -186,8 +213,13 @@ impl Writeout {
 
     /// Writes the file's header: an error if the file takes nothing at all.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
-        let written = self.output.begin(self.registry, self.now_ns)?;
+        #[cfg(not(loom))]
+        if let (Some(keeper), Some(identity)) = (&mut self.keeper, self.output.identity()) {
+            keeper.begin_file((identity, self.output.path()), 0);
+        }
+        let written = self.output.begin(self.now_ns)?;
         self.count(written);
+        self.note_progress();
         Ok(())
     }
 
@@ -195,12 +227,24 @@ impl Writeout {
     pub(crate) fn take_messages(&mut self) -> Vec<String> {
         let mut messages = std::mem::take(&mut self.messages);
         messages.append(&mut self.output.take_messages());
+        #[cfg(not(loom))]
+        if let Some(keeper) = &self.keeper {
+            let elsewhere = keeper.segment().rings_elsewhere();
+            if elsewhere > 0 && self.counts.rings_elsewhere == 0 {
+                let folder = keeper.segment().folder().display();
+                messages.push(format!(
+                    "simpletrace: {folder} has no room for more rings: from here on, new threads' events are recorded, but lost if the \
+                     process is killed"
+                ));
+            }
+            self.counts.rings_elsewhere = elsewhere;
+        }
         messages
     }
 
     /// Takes what is complete out of the rings and writes it. With `must`, advances the watermark even if nothing waits.
     pub(crate) fn cycle(&mut self, must: bool) -> Cycle {
-        self.find_rings(false);
+        self.find_rings();
         if self.output.is_pipe() || self.output.is_stalled() {
             // First of all what is pending; and a reader may have left.
             self.write_out();
@@ -209,6 +253,11 @@ impl Writeout {
             }
         }
         if !must && !self.anything_waits() {
+            if self.is_durable() && !self.hub.is_monotonic() {
+                // For what is recorded next, should nobody be there to take another one.
+                let anchor = (self.take_anchor)(false);
+                self.note_anchor(anchor);
+            }
             // Nothing is changed without a barrier: a gate that looks closed may be an old sight.
             return Cycle::Idle;
         }
@@ -218,7 +267,7 @@ impl Writeout {
         let anchor = self.anchor();
         let had_barrier = self.has_barrier && barrier::heavy_barrier();
         // Rings that this does not find were made after the barrier, hence hold nothing from before the anchor.
-        self.find_rings(false);
+        self.find_rings();
         let mut reach_ns = if had_barrier { anchor.ns } else { anchor.ns.saturating_sub(GRACE_NS) };
         let complete_ns = reach_ns;
         for tracked in &mut self.rings {
@@ -273,6 +322,7 @@ impl Writeout {
             match self.converter.push(anchor) {
                 Ok(()) => {
                     self.now_ns = anchor.ns;
+                    self.note_anchor(anchor);
                     return anchor;
                 }
                 Err(fault) => {
@@ -287,13 +337,23 @@ impl Writeout {
         anchor
     }
 
-    /// Finds the rings that were made since the last time. Those that `were_used` have losses of an earlier recording.
-    fn find_rings(&mut self, were_used: bool) {
+    /// Notes an anchor where it survives the process.
+    fn note_anchor(&self, anchor: Anchor) {
+        #[cfg(not(loom))]
+        if let Some(keeper) = &self.keeper {
+            keeper.segment().note_anchor(anchor.ticks, anchor.ns);
+        }
+        #[cfg(loom)]
+        let _ = anchor;
+    }
+
+    /// Finds the rings that were made since the last time.
+    fn find_rings(&mut self) {
         let known = self.rings.len();
         let newest = self.rings.last().map(|tracked| tracked.ring);
         let is_known = |ring: &&'static Ring| newest.is_some_and(|newest| std::ptr::eq(*ring, newest));
         for ring in self.hub.rings.iter().take_while(|ring| !is_known(ring)) {
-            self.rings.push(Tracked::new(ring, self.watermark_ns, were_used));
+            self.rings.push(Tracked::new(ring, self.watermark_ns));
         }
         // The newest comes first in the list, and last here.
         self.rings[known..].reverse();
@@ -311,12 +371,13 @@ impl Writeout {
     /// Looks for losses that are in no ring. All that is known of their time is that they are later than the last look, where the
     /// watermark was at least, and not later than now.
     fn find_losses(&mut self, now_ns: u64) {
-        let no_ring = self.hub.no_ring();
         let mut found = Vec::new();
-        if no_ring != self.no_ring {
-            found.push((self.pid.unwrap_or(0), no_ring - self.no_ring));
-            self.counts.lost.no_ring += no_ring - self.no_ring;
-            self.no_ring = no_ring;
+        let (no_ring, writers_own) = (self.hub.no_ring(), self.hub.writers_own());
+        let count = no_ring - self.no_ring + (writers_own - self.writers_own);
+        if count > 0 {
+            found.push((self.pid.unwrap_or(0), count));
+            self.counts.lost.no_ring += count;
+            (self.no_ring, self.writers_own) = (no_ring, writers_own);
         }
         for tracked in &mut self.rings {
             let nested = tracked.ring.losses().nested;
@@ -360,7 +421,7 @@ impl Writeout {
                 taken += self.take(index, front, payload, at_ns);
                 // While switched off nothing is added to a block that may be pending.
                 let is_stalled = self.output.is_full() && !self.is_off && {
-                    self.give_back();
+                    self.give_back_early();
                     self.write_out_until(at_ns);
                     self.output.is_stalled()
                 };
@@ -385,7 +446,7 @@ impl Writeout {
         next.clear();
         self.next = next;
         self.write_marks(reached_ns);
-        self.give_back();
+        self.give_back_early();
         (taken, reached_ns)
     }
 
@@ -412,6 +473,9 @@ impl Writeout {
         if self.is_off || self.output.is_failed() || at_ns < self.from_ns {
             return self.miss(at_ns);
         }
+        if self.missing.is_some() {
+            self.tell_missing();
+        }
         self.note_time(at_ns);
         self.output.event(self.registry, front, payload, at_ns, pid);
     }
@@ -428,16 +492,13 @@ impl Writeout {
     /// Counts an event that is taken but not written.
     #[cold]
     fn miss(&mut self, at_ns: u64) {
-        if at_ns < self.from_ns {
-            self.counts.lost.off += 1;
-            return;
-        }
-        if self.is_off {
+        if self.is_off || at_ns < self.from_ns {
             self.counts.lost.off += 1;
         } else {
             self.counts.lost.write_failed += 1;
         }
-        self.missing.get_or_insert(Missing { since_ns: at_ns, count: 0 }).count += 1;
+        // What is earlier than this recording is told at its beginning.
+        self.missing.get_or_insert(Missing { since_ns: at_ns.max(self.from_ns), count: 0 }).count += 1;
     }
 
     /// Takes a record that is no event.
@@ -505,6 +566,9 @@ impl Writeout {
             }
             return;
         }
+        if self.missing.is_some() {
+            self.tell_missing();
+        }
         self.note_time(at_ns);
         self.output.dropped(at_ns, pid, count);
     }
@@ -517,6 +581,55 @@ impl Writeout {
         self.hub.room_was_made();
     }
 
+    /// Gives back what was taken before it is written, unless it has to survive until then.
+    fn give_back_early(&mut self) {
+        if !self.is_durable() {
+            self.give_back();
+        }
+    }
+
+    fn is_durable(&self) -> bool {
+        #[cfg(not(loom))]
+        return self.keeper.is_some();
+        #[cfg(loom)]
+        false
+    }
+
+    /// Where what is recorded survives the process: notes what is in the file, and gives back to those who record what is not needed any
+    /// more. In this order, and both only behind the write: what is overwritten before the note says that it is in the file would be missing.
+    #[cfg(not(loom))]
+    fn note_progress(&mut self) {
+        let Some(keeper) = &mut self.keeper else { return };
+        let checkpoint = keeper.checkpoint();
+        checkpoint.length = self.output.length();
+        checkpoint.last_ns = self.last_ns;
+        checkpoint.tsc_until_ns = self.tsc_until_ns;
+        (checkpoint.missing_since_ns, checkpoint.missing) =
+            self.missing.as_ref().map_or((0, 0), |missing| (missing.since_ns, missing.count));
+        checkpoint.no_ring = self.no_ring - self.no_ring_at_start;
+        checkpoint.mark_ns = self.marks.back().map_or(0, |mark| mark.at_ns);
+        checkpoint.is_off = self.is_off;
+        checkpoint.rings.clear();
+        for tracked in &self.rings {
+            let Some(number) = tracked.ring.number() else { continue };
+            let number = number as usize;
+            if checkpoint.rings.len() <= number {
+                checkpoint.rings.resize(number + 1, RingPoint::default());
+            }
+            checkpoint.rings[number] = RingPoint {
+                taken: tracked.taken,
+                told_in_band: tracked.told.in_band,
+                told_nested: tracked.told.nested,
+                owner_id: tracked.owner.thread_id,
+            };
+        }
+        keeper.store();
+        self.give_back();
+    }
+
+    #[cfg(loom)]
+    fn note_progress(&mut self) {}
+
     /// Writes the block. All records before the watermark are in it or in the file.
     fn write_out(&mut self) {
         self.write_out_until(self.watermark_ns);
@@ -524,8 +637,15 @@ impl Writeout {
 
     /// Writes the block, in which, or in the file, all records before a time are.
     fn write_out_until(&mut self, until_ns: u64) {
-        let written = self.output.write_out(self.registry, self.now_ns);
+        if self.output.begin_part_if_due(self.registry, self.now_ns) {
+            #[cfg(not(loom))]
+            if let (Some(keeper), Some(identity)) = (&mut self.keeper, self.output.identity()) {
+                keeper.begin_file((identity, self.output.path()), 0);
+            }
+        }
+        let written = self.output.write_out(self.now_ns);
         self.count(written);
+        self.note_progress();
         if self.output.path() != self.counts.file {
             self.output.path().clone_into(&mut self.counts.file);
         }
@@ -574,7 +694,18 @@ impl Writeout {
     /// is still in the rings goes to the new one. An error if the new one takes nothing at all: then the old one stays.
     pub(crate) fn set_output(&mut self, mut output: Output) -> io::Result<()> {
         self.cycle(true);
-        let begun = output.begin(self.registry, self.now_ns)?;
+        #[cfg(not(loom))]
+        let before = match (&mut self.keeper, output.identity()) {
+            (Some(keeper), Some(identity)) => Some(keeper.begin_file((identity, output.path()), 0)),
+            (Some(_), None) => return Err(not_durable()),
+            (None, _) => None,
+        };
+        let begun = output.begin(self.now_ns);
+        #[cfg(not(loom))]
+        if let (Err(_), Some(keeper), Some((identity, path, length))) = (&begun, &mut self.keeper, before) {
+            keeper.begin_file((identity, &path), length);
+        }
+        let begun = begun?;
         let rest = self.output.give_up();
         self.count(rest);
         self.output.end();
@@ -627,7 +758,7 @@ impl Writeout {
             }
         };
         // Nobody is waited for any more.
-        self.find_rings(false);
+        self.find_rings();
         for tracked in &mut self.rings {
             tracked.tail = tracked.ring.tail();
         }
@@ -635,21 +766,51 @@ impl Writeout {
         self.deliver(&mut wait);
         // What the target did not take is counted now.
         self.merge(u64::MAX);
-        for index in 0..self.rings.len() {
-            let tracked = &mut self.rings[index];
-            let in_band = tracked.ring.losses().in_band();
-            let rest = in_band - tracked.told.in_band;
-            tracked.told.in_band = in_band;
-            let pid = self.pid.unwrap_or(tracked.owner.thread_id);
-            if rest > 0 {
-                self.dropped(self.last_ns.max(self.watermark_ns), pid, rest);
-            }
-        }
+        self.tell_rest();
         self.write_out();
         self.deliver(&mut wait);
         self.output.end();
         self.output.finish_removals();
+        #[cfg(not(loom))]
+        if let Some(keeper) = &self.keeper {
+            // All is told: nobody needs the segment any more, nor is to make a ring there.
+            self.registry.keep_names(None);
+            self.hub.rings.set_segment(None);
+            keeper.segment().remove();
+        }
         is_at_rest
+    }
+
+    /// Tells all losses until now, and notes that they have been told: those that come later are the next recording's.
+    fn tell_rest(&mut self) {
+        let at_ns = self.last_ns.max(self.watermark_ns);
+        self.write_marks(u64::MAX);
+        let (no_ring, writers_own) = (self.hub.no_ring(), self.hub.writers_own());
+        self.hub.set_reported_without_ring(no_ring, writers_own);
+        let count = no_ring - self.no_ring + (writers_own - self.writers_own);
+        self.counts.lost.no_ring += count;
+        (self.no_ring, self.writers_own) = (no_ring, writers_own);
+        let mut rests = vec![(self.pid.unwrap_or(0), count)];
+        for tracked in &mut self.rings {
+            let losses = tracked.ring.losses();
+            tracked.ring.set_reported(losses);
+            tracked.at_end = Some(losses);
+            let Told { in_band, nested } =
+                std::mem::replace(&mut tracked.told, Told { in_band: losses.in_band(), nested: losses.nested });
+            let rest = losses.in_band() - in_band + (losses.nested - nested);
+            rests.push((self.pid.unwrap_or(tracked.owner.thread_id), rest));
+        }
+        for (pid, rest) in rests {
+            if rest > 0 {
+                self.dropped(at_ns, pid, rest);
+            }
+        }
+        if !self.output.is_failed()
+            && let Some(Missing { count, .. }) = self.missing.take()
+        {
+            // Recording was switched off, and is not switched on any more.
+            self.output.dropped(at_ns, self.pid.unwrap_or(0), count);
+        }
     }
 
     /// Waits until a target that takes nothing does, or gives up; then the target counts as failed.
@@ -685,7 +846,7 @@ impl Writeout {
     pub(crate) fn report(&self) -> Report {
         let mut report = self.counts.clone();
         for tracked in &self.rings {
-            let losses = tracked.ring.losses();
+            let losses = tracked.at_end.unwrap_or_else(|| tracked.ring.losses());
             add(&mut report.lost, lost(losses.since(tracked.at_start)));
             report.ring_bytes += tracked.ring.capacity_bytes();
             if tracked.owner.thread_id != 0 {
@@ -705,9 +866,9 @@ impl Writeout {
 }
 
 impl Tracked {
-    /// Begins with what the ring holds. If it was used in an earlier recording, what was lost then is not lost in this one.
-    fn new(ring: &'static Ring, safe_ns: u64, was_used: bool) -> Self {
-        let before = if was_used { ring.losses() } else { Losses::default() };
+    /// Begins with what the ring holds. What an earlier recording has reported as lost is not lost in this one.
+    fn new(ring: &'static Ring, safe_ns: u64) -> Self {
+        let before = ring.reported();
         let taken = ring.head();
         // Otherwise the ring says itself whose it is.
         let thread_id = if taken > 0 { ring.owner_id() } else { 0 };
@@ -723,6 +884,7 @@ impl Tracked {
             owner: ThreadReport { thread_id, ..ThreadReport::default() },
             before,
             at_start: before,
+            at_end: None,
         }
     }
 
@@ -787,6 +949,12 @@ fn add(sum: &mut Lost, more: Lost) {
     sum.no_ring += no_ring;
     sum.off += off;
     sum.write_failed += write_failed;
+}
+
+/// Why only some files can be finished after a kill.
+#[cfg(not(loom))]
+pub(crate) fn not_durable() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "only a regular file can be finished after the recorder was killed")
 }
 
 #[cfg(all(test, not(loom)))]

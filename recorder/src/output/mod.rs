@@ -181,14 +181,14 @@ impl Output {
     }
 
     /// Empties the file, removes what is left of an earlier trace, and writes the header. That it stalls is no error.
-    pub(crate) fn begin(&mut self, registry: &Registry, now_ns: u64) -> io::Result<Written> {
+    pub(crate) fn begin(&mut self, now_ns: u64) -> io::Result<Written> {
         if let Some(parts) = &self.parts {
             parts.remove_earlier()?;
         }
         if self.target.is_regular() {
             self.target.cut(0)?;
         }
-        let written = self.write_out(registry, now_ns);
+        let written = self.write_out(now_ns);
         match &self.trouble {
             Some(Trouble::Full(error, _) | Trouble::Failed(error)) => Err(copy(error)),
             _ => Ok(written),
@@ -209,6 +209,17 @@ impl Output {
     /// The file, or the part of it, that is written.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Which file is written, if it is a regular one.
+    #[cfg(not(loom))]
+    pub(crate) fn identity(&self) -> Option<crate::segment::Identity> {
+        self.target.identity()
+    }
+
+    /// How much of the file counts, in bytes: what is behind that is no whole record.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Whether the file takes no events.
@@ -345,15 +356,12 @@ impl Output {
 
     /// Writes the block, or as much of it as the target takes: then it is pending, and counts as nothing yet. If that fails, the file ends
     /// with its last whole record, and takes nothing more until it is [tried again](Self::retry).
-    pub(crate) fn write_out(&mut self, registry: &Registry, now_ns: u64) -> Written {
+    pub(crate) fn write_out(&mut self, now_ns: u64) -> Written {
         if self.target.has_lost_reader() {
             return self.lose_reader();
         }
         if self.block.filled == 0 || self.is_failed() {
             return Written::default();
-        }
-        if self.done == 0 {
-            self.begin_part_if_due(registry, now_ns);
         }
         let mut deadline = None;
         let trouble = loop {
@@ -449,15 +457,18 @@ impl Output {
         self.names_before = self.names.len();
     }
 
-    /// Begins the next part with the block if it does not fit into this one.
-    fn begin_part_if_due(&mut self, registry: &Registry, now_ns: u64) {
-        let Some(parts) = &mut self.parts else { return };
+    /// Begins the next part with the block if it does not fit into this one, before it is written. Returns whether it did.
+    pub(crate) fn begin_part_if_due(&mut self, registry: &Registry, now_ns: u64) -> bool {
+        if self.done > 0 || self.is_failed() {
+            return false;
+        }
+        let Some(parts) = &mut self.parts else { return false };
         // One with nothing but a header takes any block.
         let is_due = self.length > HEADER_BYTES as u64
             && self.length + self.block.filled as u64 > parts.rotation.bytes
             && parts.retry_ns <= now_ns;
         if !is_due {
-            return;
+            return false;
         }
         match parts.next() {
             Ok(target) => {
@@ -465,6 +476,7 @@ impl Output {
                 self.path = parts.path();
                 parts.remove_oldest();
                 self.begin_part(registry);
+                true
             }
             Err(error) => {
                 parts.retry_ns = now_ns + RETRY_NS;
@@ -473,6 +485,7 @@ impl Output {
                     self.messages
                         .push(format!("simpletrace: no part can be made to follow {path}, which grows on: {error}"));
                 }
+                false
             }
         }
     }

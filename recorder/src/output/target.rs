@@ -12,6 +12,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
+#[cfg(not(loom))]
+use crate::segment::Identity;
+
 /// How long a write waits for a target that takes nothing.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// What a pipe is to hold: as much as any process may ask for.
@@ -284,6 +287,17 @@ impl Target {
                 memory.bytes.lock().expect("no panic").truncate(length as usize);
                 Ok(())
             }
+        }
+    }
+
+    /// Which file it is, if it is a regular one.
+    #[cfg(not(loom))]
+    pub(super) fn identity(&self) -> Option<Identity> {
+        match &self.handle {
+            Handle::File(file) if self.is_regular() => {
+                fstat(file.as_fd()).ok().map(|stat| Identity { device: stat.st_dev, inode: stat.st_ino })
+            }
+            _ => None,
         }
     }
 

@@ -70,6 +70,7 @@ impl Bench {
             output,
             pid: None,
             from_ns: 0,
+            segment: None,
         });
         writer.begin().unwrap();
         Self { hub, ticks, file, writer }
@@ -465,11 +466,15 @@ fn what_an_earlier_recording_left_in_the_rings_is_counted_not_written() {
         output,
         pid: Some(99),
         from_ns: 1_050,
+        segment: None,
     });
     thread.emit(60, 3);
     bench.at(70);
     writer.cycle(true);
-    assert_eq!(lines(&file.lock().unwrap())[1..], [Happened(1_060, 99, 3)]);
+    assert_eq!(
+        lines(&file.lock().unwrap()),
+        [Dropped(1_050, 99, 1), Dropped(1_050, 99, 0), Mapping(0, "first".into()), Happened(1_060, 99, 3)]
+    );
     let report = writer.report();
     assert_eq!((report.records, report.lost.off, report.lost.total()), (1, 1, 1));
 }
@@ -680,10 +685,10 @@ fn a_file_whose_header_did_not_fit_begins_with_it_when_there_is_room() {
     let memory = Memory::default();
     memory.will([Take(23), Fail(Errno::NOSPC)]);
     let mut output = Output::to_memory(memory.clone(), false);
-    assert_eq!(output.begin(&REGISTRY, 0).unwrap_err().raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
+    assert_eq!(output.begin(0).unwrap_err().raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
     assert_eq!(memory.bytes.lock().unwrap().len(), 0);
     assert!(!output.retry(RETRY_NS - 1) && output.retry(RETRY_NS));
-    assert_eq!(output.write_out(&REGISTRY, RETRY_NS).bytes, 24);
+    assert_eq!(output.write_out(RETRY_NS).bytes, 24);
     assert_eq!(lines(&memory.take()), []);
 }
 
