@@ -17,6 +17,12 @@
 //! tail, hold every record once. A checkpoint is stored into the place of the one before the last; only then does the header
 //! say that it counts.
 
+mod replay;
+mod segment;
+
+pub use replay::{Replayed, ReplayedLosses, replay};
+pub use segment::{Ring, RingFault, Segment, SegmentError};
+
 /// What a segment begins with.
 pub const MAGIC: [u8; 8] = *b"\x89STseg\r\n";
 /// The version of the layout.
