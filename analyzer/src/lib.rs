@@ -15,6 +15,8 @@ mod input;
 mod kinds;
 mod output;
 mod progress;
+#[cfg(target_os = "linux")]
+mod recover;
 mod render;
 mod rewrite;
 mod say;

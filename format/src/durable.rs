@@ -17,6 +17,12 @@
 //! tail, hold every record once. A checkpoint is stored into the place of the one before the last; only then does the header
 //! say that it counts.
 
+mod replay;
+mod segment;
+
+pub use replay::{Replayed, ReplayedLosses, replay};
+pub use segment::{Ring, RingFault, Segment, SegmentError};
+
 use std::ops::Range;
 
 /// What a segment begins with.

@@ -81,6 +81,20 @@ Example:
   simpletrace-rs repair trace-1234 -o trace-1234.repaired"
     )]
     Repair(RepairArgs),
+    /// Finish the trace of a durable recording that was killed
+    #[command(
+        override_usage = "simpletrace-rs recover [OPTIONS] TRACE
+       simpletrace-rs recover [OPTIONS] --list
+       simpletrace-rs recover [OPTIONS] --remove TRACE|SEGMENT...",
+        after_help = "Exit codes:
+  0  done: all that was left is in the trace, or listed, or removed
+  1  done, but a part of what was left is damaged or has no name
+  2  wrong usage, nothing to recover, still in use, or a file cannot be read or written
+
+Example:
+  simpletrace-rs recover trace-1234"
+    )]
+    Recover(RecoverArgs),
     /// Write a part of one or more traces into a file of its own
     #[command(
         override_usage = "simpletrace-rs slice [OPTIONS] TRACE... [EVENTS] -o OUT",
@@ -248,6 +262,25 @@ pub(crate) struct RepairArgs {
     /// Write to this file; `-` is stdout
     #[arg(short = 'o', long, value_name = "OUT", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// The trace, by whatever name it has now
+    #[arg(value_name = "TRACE", required_unless_present = "list", conflicts_with = "list", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// List what recorders left, and what those that live have at the moment
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Remove what was left, named by the trace or itself, and give up what is in it
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) remove: bool,
+    /// Where segments are
+    #[arg(long, value_name = "FOLDER", default_value = "/dev/shm", value_hint = ValueHint::DirPath)]
+    pub(crate) segments: PathBuf,
+    /// How to print the report
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = ReportFormat::Text, conflicts_with = "remove")]
+    pub(crate) format: ReportFormat,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod decode;
 mod events;
 mod generate;
 mod info;
+mod recover;
 mod repair;
 mod slice;
 
@@ -39,6 +40,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Info(args) => info::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
+        args::Command::Recover(args) => recover::run(&args),
         args::Command::Repair(args) => repair::run(&args),
         args::Command::Slice(args) => slice::run(&args),
         args::Command::Generate(args) => generate::run(&args),
