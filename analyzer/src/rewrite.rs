@@ -20,7 +20,7 @@ use crate::formats::Formats;
 use crate::input::Files;
 use crate::output::Output;
 use crate::say;
-use crate::trace::{Event, Gap, Item, Missing, Moment, PartStart};
+use crate::trace::{Event, Gap, Item, Missing, Moment, SectionStart};
 
 /// What the output is to be like.
 pub(crate) struct Rewriter {
@@ -30,7 +30,7 @@ pub(crate) struct Rewriter {
     /// Made when there is something to write, so that a file that is no trace costs nobody an old output.
     writer: Option<TraceWriter<Output>>,
     ids: Ids,
-    part: Part,
+    section: Section,
     /// The last record written.
     last: Option<Last>,
     records: u64,
@@ -40,8 +40,8 @@ pub(crate) struct Rewriter {
     left_out: LeftOut,
 }
 
-/// The part of the input that is being read, and how its records become those of the output.
-struct Part {
+/// The section of the input that is being read, and how its records become those of the output.
+struct Section {
     file: String,
     header: Header,
     is_named: bool,
@@ -118,7 +118,7 @@ impl Rewriter {
             keeps_mappings,
             writer: None,
             ids: Ids::default(),
-            part: Part {
+            section: Section {
                 file: String::new(),
                 header,
                 is_named: true,
@@ -144,7 +144,7 @@ impl Rewriter {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
-            Item::Part(part) => self.start_part(part),
+            Item::Section(section) => self.start_section(section),
             Item::Mapping(record) => self.mapping(record),
             Item::Missing(missing) => self.missing(missing),
         }
@@ -162,8 +162,8 @@ impl Rewriter {
         Ok(writer)
     }
 
-    fn start_part(&mut self, start: &PartStart<'_>) -> Result<()> {
-        self.end_part()?;
+    fn start_section(&mut self, start: &SectionStart<'_>) -> Result<()> {
+        self.end_section()?;
         if let (Some(last), Some(torn_end), Some(writer)) = (self.last, start.torn_end, &mut self.writer)
             && last.input_end == torn_end
         {
@@ -172,12 +172,12 @@ impl Rewriter {
             self.records -= 1;
             self.last = None;
         }
-        self.ids.start_part();
+        self.ids.start_section();
         let header = start.header;
         let is_first = self.writer.is_none();
         self.writer(header.byte_order)?;
         let order = if is_first { header.byte_order } else { self.order() };
-        self.part = Part {
+        self.section = Section {
             file: start.file.to_owned(),
             header,
             is_named: start.is_named,
@@ -194,26 +194,26 @@ impl Rewriter {
     }
 
     /// Counts of version 0 mean something only together, so what they add up to stands where its records end.
-    fn end_part(&mut self) -> Result<()> {
-        if self.part.has_loss && self.part.loss.records() > 0 {
-            let records = self.part.loss.records();
+    fn end_section(&mut self) -> Result<()> {
+        if self.section.has_loss && self.section.loss.records() > 0 {
+            let records = self.section.loss.records();
             let last = self.last.map_or(Moment { timestamp_ns: 0, pid: 0 }, |last| last.moment);
             self.dropped(last, records)?;
         }
-        self.part.has_loss = false;
+        self.section.has_loss = false;
         Ok(())
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let record = &event.record;
-        let is_turned = !self.part.copies && !record.payload.bytes().is_empty();
+        let is_turned = !self.section.copies && !record.payload.bytes().is_empty();
         if is_turned && record.id >= EventId::FIRST_SPECIAL {
-            self.left_out.count_unnamed(&self.part, record.offset);
+            self.left_out.count_unnamed(&self.section, record.offset);
             return Ok(());
         }
-        if is_turned && self.part.header.version != Version::V0 && event.fit != Fit::Exact {
-            self.left_out.count_unturned(&self.part, record.offset);
+        if is_turned && self.section.header.version != Version::V0 && event.fit != Fit::Exact {
+            self.left_out.count_unturned(&self.section, record.offset);
             return Ok(());
         }
         let id = match self.ids.get(record.id) {
@@ -232,7 +232,7 @@ impl Rewriter {
         } else {
             writer.raw_event(id, record.timestamp_ns, record.pid, record.payload.bytes())?;
         }
-        let front_bytes = match self.part.header.version {
+        let front_bytes = match self.section.header.version {
             Version::V0 => 16,
             Version::V2 | Version::V3 => 24,
             Version::V4 => 32,
@@ -255,8 +255,8 @@ impl Rewriter {
                 Some(id) => return Ok(Some(id)),
                 None => self.left_out.mappings += 1,
             }
-        } else if !self.part.is_named && (event.kind.mapped || !self.part.is_declared) {
-            self.left_out.count_unnamed(&self.part, event.record.offset);
+        } else if !self.section.is_named && (event.kind.mapped || !self.section.is_declared) {
+            self.left_out.count_unnamed(&self.section, event.record.offset);
             return Ok(None);
         }
         Ok(Some(self.ids.leave_unnamed(id)))
@@ -282,7 +282,7 @@ impl Rewriter {
         }
         match self.ids.name(record.id, record.name) {
             // Said again by the first file itself.
-            Named::Known(id) if id == record.id && self.ids.is_first_part() => self.put_mapping(id, record.name)?,
+            Named::Known(id) if id == record.id && self.ids.is_first_section() => self.put_mapping(id, record.name)?,
             Named::Known(_) => {}
             Named::New(id) => self.put_mapping(id, record.name)?,
             Named::Full => self.left_out.mappings += 1,
@@ -298,9 +298,9 @@ impl Rewriter {
 
     fn gap(&mut self, gap: &Gap) -> Result<()> {
         let record = gap.record;
-        if self.part.header.version == Version::V0 {
-            self.part.loss.add(&record);
-            self.part.has_loss = true;
+        if self.section.header.version == Version::V0 {
+            self.section.loss.add(&record);
+            self.section.has_loss = true;
             return Ok(());
         }
         self.dropped(Moment { timestamp_ns: record.timestamp_ns, pid: record.pid }, record.count)
@@ -325,7 +325,7 @@ impl Rewriter {
     ///
     /// Those of [`write`](Self::write).
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.end_part()?;
+        self.end_section()?;
         self.writer(ByteOrder::NATIVE)?.get_mut().finish()
     }
 
@@ -361,17 +361,17 @@ impl Rewriter {
 
 impl LeftOut {
     #[cold]
-    fn count_unturned(&mut self, part: &Part, offset: u64) {
+    fn count_unturned(&mut self, section: &Section, offset: u64) {
         if self.unturned == 0 {
-            self.first_unturned = format!("offset {offset} of {}", part.file);
+            self.first_unturned = format!("offset {offset} of {}", section.file);
         }
         self.unturned += 1;
     }
 
     #[cold]
-    fn count_unnamed(&mut self, part: &Part, offset: u64) {
+    fn count_unnamed(&mut self, section: &Section, offset: u64) {
         if self.unnamed == 0 {
-            self.first_unnamed = format!("offset {offset} of {}", part.file);
+            self.first_unnamed = format!("offset {offset} of {}", section.file);
         }
         self.unnamed += 1;
     }

@@ -48,7 +48,7 @@ pub(crate) enum Item<'a> {
     Event(Event<'a>),
     Gap(Gap),
     /// What follows stands behind this header.
-    Part(PartStart<'a>),
+    Section(SectionStart<'a>),
     /// A name for an id: of any event, selected or not.
     Mapping(MappingRecord<'a>),
     /// What was damaged here and is not handed out.
@@ -57,7 +57,7 @@ pub(crate) enum Item<'a> {
 
 /// A header, and what precedes what stands behind it.
 #[derive(Clone, Copy)]
-pub(crate) struct PartStart<'a> {
+pub(crate) struct SectionStart<'a> {
     pub(crate) file: &'a str,
     pub(crate) header: Header,
     /// Whether mapping records name the events; otherwise ids are places among the declarations.
@@ -90,7 +90,7 @@ struct Stretch {
 }
 
 /// What one file's header says, and how much of it was read.
-pub(crate) struct FileFacts {
+pub(crate) struct FileSummary {
     pub(crate) name: String,
     pub(crate) version: Version,
     pub(crate) byte_order: ByteOrder,
@@ -105,7 +105,7 @@ pub(crate) struct FileFacts {
 const NOT_MET: usize = usize::MAX;
 
 /// What stands behind one header: mostly a whole file, but files may have been written or copied one behind the other.
-struct Part<'d> {
+struct Section<'d> {
     header: Header,
     /// Where it begins, in bytes.
     at: u64,
@@ -121,9 +121,9 @@ struct Part<'d> {
     skipped_bytes: u64,
 }
 
-impl<'d> Part<'d> {
-    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> PartStart<'a> {
-        PartStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
+impl<'d> Section<'d> {
+    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> SectionStart<'a> {
+        SectionStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
     }
 
     fn new(
@@ -216,7 +216,7 @@ pub(crate) struct Trace {
     selection: Selection,
     pub(crate) kinds: Kinds,
     pub(crate) findings: Findings,
-    pub(crate) files: Vec<FileFacts>,
+    pub(crate) files: Vec<FileSummary>,
     events_read: u64,
     events_selected: u64,
     /// All names that were mapped, in files with or without records of them, if somebody asks.
@@ -302,16 +302,17 @@ impl Trace {
             }
         };
         let declared = Arc::clone(self.kinds.declared());
-        let mut part = Part::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
+        let mut section =
+            Section::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
         if self.kinds.have_declarations {
-            records = records.with_fits(judge(Arc::clone(&declared), part.header, part.numbering));
+            records = records.with_fits(judge(Arc::clone(&declared), section.header, section.numbering));
         }
         let admits_gaps = self.selection.admits_dropped();
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
         let mut stretch: Option<Stretch> = None;
         let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
-        tell(visit, Item::Part(part.start(&file, have_declarations, None)))?;
+        tell(visit, Item::Section(section.start(&file, have_declarations, None)))?;
         while *left > 0 {
             match records.next_item() {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {
@@ -320,14 +321,14 @@ impl Trace {
                         go_on(clock, &mut stretch, Moment::of(&record), visit)?;
                     }
                     let in_window = clock.admits(record.timestamp_ns);
-                    let index = match part.names.slot(record.id) {
+                    let index = match section.names.slot(record.id) {
                         Some(slot) => {
-                            let index = &mut part.slots[slot as usize];
+                            let index = &mut section.slots[slot as usize];
                             if *index == NOT_MET {
-                                let name = part.names.name(slot);
-                                *index = match &part.places {
+                                let name = section.names.name(slot);
+                                *index = match &section.places {
                                     Some(places) => {
-                                        self.kinds.placed(record.id, places, part.header.version, &self.selection)
+                                        self.kinds.placed(record.id, places, section.header.version, &self.selection)
                                     }
                                     None => self.kinds.mapped(name, &self.selection),
                                 };
@@ -341,7 +342,7 @@ impl Trace {
                         continue;
                     }
                     // Without declarations, ids that are places among them cannot be known.
-                    if !kind.mapped && (part.places.is_none() || have_declarations) {
+                    if !kind.mapped && (section.places.is_none() || have_declarations) {
                         self.findings.count_unmapped(&record, &file);
                     }
                     let fit = kind.fit(record.payload);
@@ -354,7 +355,7 @@ impl Trace {
                 }
                 Ok(Some(Recovered::Record(Record::Dropped(record)))) => {
                     // In version 0 they have no time of their own, and are as early or late as what stands before them.
-                    let has_time = part.header.version != Version::V0;
+                    let has_time = section.header.version != Version::V0;
                     if has_time && clock.waits {
                         let moment = Moment { timestamp_ns: record.timestamp_ns, pid: record.pid };
                         go_on(clock, &mut stretch, moment, visit)?;
@@ -364,23 +365,23 @@ impl Trace {
                         continue;
                     }
                     self.findings.count_gap(&record);
-                    part.loss.add(&record);
+                    section.loss.add(&record);
                     if admits_gaps || keeps_gaps {
                         *left -= u64::from(admits_gaps);
                         tell(visit, Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
                     }
                 }
                 Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
-                    part.mappings += 1;
+                    section.mappings += 1;
                     if record.id >= EventId::FIRST_SPECIAL {
                         self.findings.special_mapped += 1;
                         continue;
                     }
-                    match part.names.map(&record) {
-                        Mapped::New(_) => part.slots.push(NOT_MET),
+                    match section.names.map(&record) {
+                        Mapped::New(_) => section.slots.push(NOT_MET),
                         Mapped::Moved { before, .. } => {
-                            self.findings.count_moved(&record, part.names.name(before), &file);
-                            part.slots.push(NOT_MET);
+                            self.findings.count_moved(&record, section.names.name(before), &file);
+                            section.slots.push(NOT_MET);
                         }
                         Mapped::Again(_) => {}
                         Mapped::Full => {
@@ -399,7 +400,7 @@ impl Trace {
                         .resumed_at
                         .filter(|&at| at < damage.offset)
                         .map(|resumed_at| Overlap { resumed_at, end: damage.offset });
-                    part.skipped_bytes += damage.skipped_bytes;
+                    section.skipped_bytes += damage.skipped_bytes;
                     self.findings.add_damage(&file, &damage);
                 }
                 Ok(Some(Recovered::NewFile(header))) => {
@@ -410,10 +411,10 @@ impl Trace {
                         clock.waits = true;
                     }
                     self.findings.add_second_header(&file, at);
-                    let next = Part::new(header, at, false, self.formats, &declared, None);
-                    let before = std::mem::replace(&mut part, next);
-                    self.end_part(before, &name, at);
-                    tell(visit, Item::Part(part.start(&file, have_declarations, torn_end)))?;
+                    let next = Section::new(header, at, false, self.formats, &declared, None);
+                    let before = std::mem::replace(&mut section, next);
+                    self.end_section(before, &name, at);
+                    tell(visit, Item::Section(section.start(&file, have_declarations, torn_end)))?;
                 }
                 Ok(None) => {
                     if let Some(stretch) = stretch.take() {
@@ -431,25 +432,25 @@ impl Trace {
             }
         }
         let end = records.offset();
-        self.end_part(part, &name, end);
+        self.end_section(section, &name, end);
         Ok(())
     }
 
-    fn end_part(&mut self, part: Part<'_>, file: &str, end: u64) {
-        self.findings.dropped = self.findings.dropped.saturating_add(part.loss.records());
-        self.findings.unknown_gaps += part.loss.unknown_gaps();
-        let name = if part.at == 0 { file.to_owned() } else { format!("{file} from offset {}", part.at) };
-        self.files.push(FileFacts {
+    fn end_section(&mut self, section: Section<'_>, file: &str, end: u64) {
+        self.findings.dropped = self.findings.dropped.saturating_add(section.loss.records());
+        self.findings.unknown_gaps += section.loss.unknown_gaps();
+        let name = if section.at == 0 { file.to_owned() } else { format!("{file} from offset {}", section.at) };
+        self.files.push(FileSummary {
             name,
-            version: part.header.version,
-            ids: part.ids,
-            byte_order: part.header.byte_order,
-            mappings: part.mappings,
-            bytes: end.saturating_sub(part.at + part.skipped_bytes),
+            version: section.header.version,
+            ids: section.ids,
+            byte_order: section.header.byte_order,
+            mappings: section.mappings,
+            bytes: end.saturating_sub(section.at + section.skipped_bytes),
         });
         if let Some(mapped) = &mut self.mapped_names {
             let room = Names::MAX_SLOTS.saturating_sub(mapped.len());
-            mapped.extend(part.names.iter().take(room).map(str::to_owned));
+            mapped.extend(section.names.iter().take(room).map(str::to_owned));
         }
     }
 
