@@ -3,16 +3,20 @@
 //! Both `repair` and `slice` are this: the items of a [`Trace`](crate::trace::Trace) in, records out. They differ in the items
 //! and in the mapping records: `repair` keeps them where they are, `slice` writes those that are needed, before their first use.
 
+mod facts;
 mod ids;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, Header, Loss, MAX_NAME_BYTES, MappingRecord, TraceWriter, Value, Version,
+    ByteOrder, DroppedRecord, EventId, Facts, Header, Loss, MAX_NAME_BYTES, MappingRecord, TraceWriter, Value, Version,
 };
 
+pub(crate) use self::facts::CommonFacts;
+use self::facts::{missing, untrue};
 use self::ids::{Ids, Named};
 use crate::findings::{Findings, count};
 use crate::fit::Fit;
@@ -30,6 +34,12 @@ pub(crate) struct Rewriter {
     /// Made when there is something to write, so that a file that is no trace costs nobody an old output.
     writer: Option<TraceWriter<Output>>,
     ids: Ids,
+    /// What the output says of itself.
+    facts: Facts,
+    /// Whether that is known from the start. Else it is what its first section says.
+    facts_are_known: bool,
+    /// Keys of facts that hold for some of the sections only, and so are not in the output.
+    differing: BTreeSet<String>,
     section: Section,
     /// The last record written.
     last: Option<Last>,
@@ -48,6 +58,7 @@ struct Section {
     is_declared: bool,
     /// Whether payloads are taken over as they are.
     copies: bool,
+    facts: Facts,
     /// What its `dropped` records of version 0 add up to.
     loss: Loss,
     has_loss: bool,
@@ -72,6 +83,9 @@ struct LeftOut {
     first_unnamed: String,
     /// Mapping records beyond what a table of names keeps.
     mappings: u64,
+    /// Sections for which the facts of the output are wrong.
+    untrue: u64,
+    first_untrue: String,
 }
 
 impl Write for Output {
@@ -118,12 +132,16 @@ impl Rewriter {
             keeps_mappings,
             writer: None,
             ids: Ids::default(),
+            facts: Facts::default(),
+            facts_are_known: false,
+            differing: BTreeSet::new(),
             section: Section {
                 file: String::new(),
                 header,
                 is_named: true,
                 is_declared: true,
                 copies: true,
+                facts: Facts::default(),
                 loss: Loss::new(header.version),
                 has_loss: false,
             },
@@ -133,6 +151,13 @@ impl Rewriter {
             marked: 0,
             left_out: LeftOut::default(),
         }
+    }
+
+    /// Says what holds for all the traces that will come, where it is more than one: their facts come too late to begin the output with.
+    pub(crate) fn set_facts(&mut self, mut common: CommonFacts) {
+        self.differing = std::mem::take(&mut common.differing);
+        self.facts = common.into_facts();
+        self.facts_are_known = true;
     }
 
     /// Writes one item.
@@ -146,6 +171,8 @@ impl Rewriter {
             Item::Gap(gap) => self.gap(gap),
             Item::Section(section) => self.start_section(section),
             Item::Mapping(record) => self.mapping(record),
+            Item::Fact(fact) => self.fact(fact.text),
+            Item::Start(_) => Ok(()),
             Item::Missing(missing) => self.missing(missing),
         }
     }
@@ -155,7 +182,9 @@ impl Rewriter {
     fn writer(&mut self, order: ByteOrder) -> Result<&mut TraceWriter<Output>> {
         if self.writer.is_none() {
             let output = Output::create_whole(&self.path, self.inputs.iter().map(PathBuf::as_path))?;
-            self.writer = Some(TraceWriter::new(output, order)?);
+            let mut writer = TraceWriter::new(output, order)?;
+            writer.facts(&self.facts)?;
+            self.writer = Some(writer);
         }
         let writer = self.writer.as_mut().context("the output was closed before its end")?;
         writer.get_mut().write_if_full()?;
@@ -183,6 +212,7 @@ impl Rewriter {
             is_named: start.is_named,
             is_declared: start.is_declared,
             copies: header.byte_order == order && header.version != Version::V0,
+            facts: Facts::default(),
             loss: Loss::new(header.version),
             has_loss: false,
         };
@@ -193,8 +223,31 @@ impl Rewriter {
         self.writer.as_ref().map_or(ByteOrder::NATIVE, TraceWriter::byte_order)
     }
 
-    /// Counts of version 0 mean something only together, so what they add up to stands where its records end.
+    /// Writes what the first section says of itself; of the others it is only noted.
+    fn fact(&mut self, text: &str) -> Result<()> {
+        // It was one of a file's just now.
+        self.section.facts.add(text)?;
+        if self.facts_are_known || !self.ids.is_first_section() {
+            return Ok(());
+        }
+        let mut fact = Facts::default();
+        fact.add(text)?;
+        // What is written is no part.
+        if fact.part().is_none() {
+            self.facts.add(text)?;
+            self.writer(ByteOrder::NATIVE)?.facts(&fact)?;
+        }
+        Ok(())
+    }
+
+    /// Counts of version 0 mean something only together, so what they add up to stands where its records end. And what the output says of
+    /// itself is held against what the section does.
     fn end_section(&mut self) -> Result<()> {
+        let facts = std::mem::take(&mut self.section.facts);
+        if self.ids.has_sections() {
+            self.differing.extend(missing(&self.facts, &facts));
+            self.left_out.note_untrue(&self.section, untrue(&self.facts, &facts));
+        }
         if self.section.has_loss && self.section.loss.records() > 0 {
             let records = self.section.loss.records();
             let last = self.last.map_or(Moment { timestamp_ns: 0, pid: 0 }, |last| last.moment);
@@ -336,12 +389,19 @@ impl Rewriter {
 
     /// Whether everything that came in went out.
     pub(crate) const fn is_complete(&self) -> bool {
-        self.left_out.unturned == 0 && self.left_out.unnamed == 0 && self.left_out.mappings == 0
+        self.left_out.unturned == 0
+            && self.left_out.unnamed == 0
+            && self.left_out.mappings == 0
+            && self.left_out.untrue == 0
     }
 
     /// Says on stderr what was written, and what was not.
     pub(crate) fn say(&self, findings: &Findings) {
         self.left_out.say();
+        if !self.differing.is_empty() {
+            let keys: Vec<_> = self.differing.iter().map(String::as_str).collect();
+            say::note(&format!("facts that are not the same in all that was read are left out: {}", keys.join(", ")));
+        }
         let name = if self.path == Path::new("-") { "standard output".into() } else { self.path.to_string_lossy() };
         let (mappings, records) = (count(self.mappings, "mapping"), count(self.records, "record"));
         let damage = match findings.skipped_bytes {
@@ -376,7 +436,24 @@ impl LeftOut {
         self.unnamed += 1;
     }
 
+    fn note_untrue(&mut self, section: &Section, keys: Vec<String>) {
+        if keys.is_empty() {
+            return;
+        }
+        if self.untrue == 0 {
+            self.first_untrue = format!("{} ({})", section.file, keys.join(", "));
+        }
+        self.untrue += 1;
+    }
+
     fn say(&self) {
+        if self.untrue > 0 {
+            say::warning(&format!(
+                "the facts of the output are those of its beginning, and do not hold for what follows a later header in {}; \
+                 write what stands behind each header alone",
+                self.first_untrue
+            ));
+        }
         if self.unturned > 0 {
             say::warning(&format!(
                 "{} left out, the first at {}: the byte order is not the output's, and only a declaration that fits tells what to \

@@ -6,20 +6,21 @@
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::Result;
 use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Header, Loss, Mapped, MappingRecord, Names, Record, Recovered,
-    RecoveringReader, Version,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Facts, Header, Loss, Mapped, MappingRecord, Names, Record,
+    Recovered, RecoveringReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome};
 use crate::fit::{Fit, judge};
 use crate::formats::{Formats, first_byte_order};
-use crate::input::{BeforeWait, Input};
+use crate::input::{BeforeWait, Input, Part, is_not_found};
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
 use crate::say;
@@ -51,8 +52,20 @@ pub(crate) enum Item<'a> {
     Section(SectionStart<'a>),
     /// A name for an id: of any event, selected or not.
     Mapping(MappingRecord<'a>),
+    /// Something that the file says of itself.
+    Fact(Fact<'a>),
+    /// The time of the first record of all that has one, in ns of the trace's clock; before that record, selected or not.
+    Start(u64),
     /// What was damaged here and is not handed out.
     Missing(Missing),
+}
+
+/// A fact of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Fact<'a> {
+    pub(crate) text: &'a str,
+    /// All facts up to this one.
+    pub(crate) facts: &'a Facts,
 }
 
 /// A header, and what precedes what stands behind it.
@@ -99,7 +112,14 @@ pub(crate) struct FileSummary {
     pub(crate) mappings: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
+    /// What it says of itself; `None` beyond as many files as are kept the facts of.
+    pub(crate) facts: Option<Rc<Facts>>,
+    /// Which part of a rotated trace it is.
+    pub(crate) part: Option<Part>,
 }
+
+/// Files whose facts are kept, at most 64 KiB each and mostly half of one.
+const MAX_FACTS_OF_FILES: usize = 1000;
 
 /// The kind of a slot whose name has not had a record yet: most names of a file never have one.
 const NOT_MET: usize = usize::MAX;
@@ -117,6 +137,7 @@ struct Section<'d> {
     numbering: Option<Numbering>,
     ids: Option<String>,
     mappings: u64,
+    facts: Facts,
     loss: Loss,
     skipped_bytes: u64,
 }
@@ -148,6 +169,7 @@ impl<'d> Section<'d> {
             numbering,
             ids,
             mappings: 0,
+            facts: Facts::default(),
             loss: Loss::new(header.version),
             skipped_bytes: 0,
         }
@@ -186,10 +208,31 @@ fn go_on(
     to: Moment,
     visit: &mut impl FnMut(Item<'_>) -> Result<()>,
 ) -> Result<()> {
-    clock.go_on(to.timestamp_ns);
+    if clock.go_on(to.timestamp_ns) {
+        tell(visit, Item::Start(to.timestamp_ns))?;
+    }
     match stretch.take() {
         Some(stretch) => tell_missing(clock, stretch.from, Some(to), visit),
         None => Ok(()),
+    }
+}
+
+/// Takes in a mapping record that is a fact of its file.
+#[cold]
+#[inline(never)]
+fn take_fact(
+    facts: &mut Facts,
+    record: &MappingRecord<'_>,
+    findings: &mut Findings,
+    file: &str,
+    visit: &mut impl FnMut(Item<'_>) -> Result<()>,
+) -> Result<()> {
+    match facts.add(record.name) {
+        Ok(()) => tell(visit, Item::Fact(Fact { text: record.name, facts })),
+        Err(error) => {
+            findings.add_odd_fact(file, record, &error);
+            Ok(())
+        }
     }
 }
 
@@ -268,23 +311,64 @@ impl Trace {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
+        // The part that was read last, and its last record.
+        let mut before: Option<(Part, Option<Moment>)> = None;
+        let mut gone = None;
         while left > 0
             && let Some(input) = self.inputs.next()
         {
-            self.read_file(input, &mut clock, &mut left, &mut visit)?;
+            let part = input.part.clone();
+            let stretch = part.as_ref().and_then(|part| self.missing_before(part, before.as_ref()));
+            clock.waits |= stretch.is_some();
+            match self.read_file(input, stretch, &mut clock, &mut left, &mut visit) {
+                Ok(Some(last)) => {
+                    before = part.map(|part| (part, last));
+                    gone = None;
+                }
+                // What was in it is missing before the next part, if there is one.
+                Ok(None) => {}
+                Err(error) if part.is_some() && is_not_found(&error) => gone = Some(error),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(())
+        gone.map_or(Ok(()), Err)
     }
 
-    /// Reads a file to its end, or until no more items are `left` to be handed out.
+    /// Takes notice of the parts of a trace that are missing before this one; those behind the part that was read last leave a gap.
+    fn missing_before(&mut self, part: &Part, before: Option<&(Part, Option<Moment>)>) -> Option<Stretch> {
+        match before {
+            Some((last, moment)) if last.trace == part.trace => {
+                let is_missing = part.number > last.number.saturating_add(1);
+                is_missing.then(|| {
+                    self.findings.add_missing_parts(&part.trace, last.number + 1, part.number - 1);
+                    Stretch { from: *moment }
+                })
+            }
+            _ => {
+                if part.number > 1 {
+                    self.findings.add_late_start(part);
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads a file to its end, or until no more items are `left` to be handed out. `stretch` is what is missing before it. Returns its last
+    /// record; `None` if the file cannot be read.
     fn read_file(
         &mut self,
         input: Input,
+        mut stretch: Option<Stretch>,
         clock: &mut Clock,
         left: &mut u64,
         visit: &mut impl FnMut(Item<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<Option<Moment>>> {
         let name = input.name.clone();
+        let rotated = input.part.clone();
+        if rotated.is_some() && input.head().is_empty() {
+            self.findings.torn.push(format!("{name} is empty, as when the traced program was killed"));
+            return Ok(Some(None));
+        }
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let path = input.path.clone().filter(|_| input.progress().total.is_some());
@@ -298,7 +382,7 @@ impl Trace {
             Ok(records) => records,
             Err(error) => {
                 self.findings.add_unreadable(&name, &error);
-                return Ok(());
+                return Ok(None);
             }
         };
         let declared = Arc::clone(self.kinds.declared());
@@ -309,7 +393,6 @@ impl Trace {
         }
         let admits_gaps = self.selection.admits_dropped();
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
-        let mut stretch: Option<Stretch> = None;
         let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
         tell(visit, Item::Section(section.start(&file, have_declarations, None)))?;
@@ -372,6 +455,10 @@ impl Trace {
                     }
                 }
                 Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
+                    if record.is_fact() {
+                        take_fact(&mut section.facts, &record, &mut self.findings, &file, visit)?;
+                        continue;
+                    }
                     section.mappings += 1;
                     if record.id >= EventId::FIRST_SPECIAL {
                         self.findings.special_mapped += 1;
@@ -413,7 +500,7 @@ impl Trace {
                     self.findings.add_second_header(&file, at);
                     let next = Section::new(header, at, false, self.formats, &declared, None);
                     let before = std::mem::replace(&mut section, next);
-                    self.end_section(before, &name, at);
+                    self.end_section(before, &name, rotated.as_ref(), at);
                     tell(visit, Item::Section(section.start(&file, have_declarations, torn_end)))?;
                 }
                 Ok(None) => {
@@ -432,11 +519,14 @@ impl Trace {
             }
         }
         let end = records.offset();
-        self.end_section(section, &name, end);
-        Ok(())
+        self.end_section(section, &name, rotated.as_ref(), end);
+        Ok(Some(Moment::last_of(&records)))
     }
 
-    fn end_section(&mut self, section: Section<'_>, file: &str, end: u64) {
+    fn end_section(&mut self, section: Section<'_>, file: &str, part: Option<&Part>, end: u64) {
+        if let Some(part) = part {
+            self.findings.check_part(file, part, &section.facts);
+        }
         self.findings.dropped = self.findings.dropped.saturating_add(section.loss.records());
         self.findings.unknown_gaps += section.loss.unknown_gaps();
         let name = if section.at == 0 { file.to_owned() } else { format!("{file} from offset {}", section.at) };
@@ -447,6 +537,8 @@ impl Trace {
             byte_order: section.header.byte_order,
             mappings: section.mappings,
             bytes: end.saturating_sub(section.at + section.skipped_bytes),
+            facts: (self.files.len() < MAX_FACTS_OF_FILES).then(|| Rc::new(section.facts)),
+            part: part.cloned(),
         });
         if let Some(mapped) = &mut self.mapped_names {
             let room = Names::MAX_SLOTS.saturating_sub(mapped.len());

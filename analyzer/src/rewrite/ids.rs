@@ -48,6 +48,10 @@ impl Ids {
         self.sparse.clear();
     }
 
+    pub(super) const fn has_sections(&self) -> bool {
+        self.sections > 0
+    }
+
     pub(super) const fn is_first_section(&self) -> bool {
         self.sections == 1
     }
