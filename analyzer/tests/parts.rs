@@ -291,24 +291,30 @@ fn two_traces_of_parts_stay_apart_and_go_by_time() {
 }
 
 #[test]
-fn a_hundred_thousand_parts_are_one_trace() {
-    let dir = Dir::new();
-    let mut bytes = 0;
-    for number in 1..=100_000_u64 {
-        // Every tenth is missing.
-        if number % 10 != 5 {
-            let part = part(number);
-            bytes += part.len();
-            dir.write(&format!("t.{number:06}"), part);
-        }
-    }
-    let run = dir.run("check t").exits(1);
-    assert_eq!(
-        run.text(),
-        format!("faulty: 180000 mappings, 90000 events, 0 dropped records, {bytes} bytes understood\n")
-    );
+fn many_parts_are_one_trace_and_many_missing_ones_are_told_by_their_number() {
+    let numbers: Vec<_> = (1..=1000).filter(|number| number % 10 != 5).collect();
+    let dir = dir_with(&numbers);
+    let bytes: usize = numbers.iter().map(|&number| part(number).len()).sum();
+    let run = dir.run("check trace-1").exits(1);
+    assert_eq!(run.text(), format!("faulty: 1800 mappings, 900 events, 0 dropped records, {bytes} bytes understood\n"));
     let said: Vec<_> = run.stderr.lines().collect();
     assert_eq!(said.len(), 21);
-    assert_eq!(said[19], "warning: t: part 195 is missing, and with it an unknown number of events");
-    assert_eq!(said[20], "warning: 10000 parts missing in all, in 10000 places");
+    assert_eq!(said[19], "warning: trace-1: part 195 is missing, and with it an unknown number of events");
+    assert_eq!(said[20], "warning: 100 parts missing in all, in 100 places");
+    let info = dir.run("info trace-1").exits(1);
+    assert_eq!(
+        info.lines()[1],
+        "parts     1 to 1000; missing in between: 5, 15, 25, 35, 45, 55, 65, 75 and 92 more places"
+    );
+}
+
+#[test]
+fn a_hundred_thousand_parts_are_found() {
+    let dir = Dir::with([("trace-1-events", EVENTS)]);
+    let bytes = part(1);
+    (1..=100_000).for_each(|number: u64| dir.write(&format!("trace-1.{number:06}"), &bytes));
+    let run = dir.run("decode trace-1 -F ndjson -n 2").exits(0);
+    assert_eq!(run.lines().len(), 2);
+    let said: Vec<_> = run.stderr.lines().collect();
+    assert_eq!(said, [FOUND.trim_end(), "warning: trace-1.000002 says that it is part 1 of its trace"]);
 }
