@@ -137,6 +137,12 @@ impl Findings {
         }
     }
 
+    /// Takes in that the last part of a trace went away before it was read.
+    #[cold]
+    pub(crate) fn add_gone(&mut self, gone: Option<(Part, anyhow::Error)>) {
+        self.unreadable.extend(gone.map(|(_, error)| format!("{error:#}")));
+    }
+
     /// Takes in that a trace does not begin with its first part.
     #[cold]
     pub(crate) fn add_late_start(&mut self, part: &Part) {

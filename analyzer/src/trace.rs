@@ -313,11 +313,15 @@ impl Trace {
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
         // The part that was read last, and its last record.
         let mut before: Option<(Part, Option<Moment>)> = None;
-        let mut gone = None;
+        // The last file that was there when all were looked for, and is not there any more.
+        let mut gone: Option<(Part, anyhow::Error)> = None;
         while left > 0
             && let Some(input) = self.inputs.next()
         {
             let part = input.part.clone();
+            if gone.as_ref().is_some_and(|(gone, _)| part.as_ref().is_none_or(|part| part.trace != gone.trace)) {
+                self.findings.add_gone(gone.take());
+            }
             let stretch = part.as_ref().and_then(|part| self.missing_before(part, before.as_ref()));
             clock.waits |= stretch.is_some();
             match self.read_file(input, stretch, &mut clock, &mut left, &mut visit) {
@@ -327,11 +331,12 @@ impl Trace {
                 }
                 // What was in it is missing before the next part, if there is one.
                 Ok(None) => {}
-                Err(error) if part.is_some() && is_not_found(&error) => gone = Some(error),
+                Err(error) if is_not_found(&error) && part.is_some() => gone = part.map(|part| (part, error)),
                 Err(error) => return Err(error),
             }
         }
-        gone.map_or(Ok(()), Err)
+        self.findings.add_gone(gone);
+        Ok(())
     }
 
     /// Takes notice of the parts of a trace that are missing before this one; those behind the part that was read last leave a gap.

@@ -3,6 +3,8 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use simpletrace_format::{ByteOrder, DroppedRecord, EventId, Facts, Value};
@@ -216,6 +218,52 @@ fn a_part_that_cannot_be_read_leaves_a_gap() {
     let records = dir.run("decode out trace-1-events -F ndjson").exits(0).ndjson();
     let counts: Vec<_> = records.iter().map(|record| record["args"].clone()).collect();
     assert_eq!(counts, [json!({"n": 1}), json!({"count": null}), json!({"count": 0}), json!({"n": 3})]);
+}
+
+/// Decodes standard input, which ends once the part is deleted, and then a trace of three parts.
+fn decode_while_it_goes(number: u64) -> (Option<i32>, usize, String) {
+    let dir = dir_with(&[1, 2, 3]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_simpletrace-rs"))
+        .args(["decode", "-", "trace-1", "-F", "ndjson"])
+        .current_dir(dir.path(""))
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&sample::trace(ByteOrder::Little, |_| Ok(()))).unwrap();
+    // Said when all files have been found.
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    stderr.read_line(&mut said).unwrap();
+    assert_eq!(said, FOUND);
+    fs::remove_file(dir.path(&format!("trace-1.{number:06}"))).unwrap();
+    drop(stdin);
+    said.clear();
+    stderr.read_to_string(&mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), output.stdout.split(|&byte| byte == b'\n').count() - 1, said)
+}
+
+#[test]
+fn parts_that_are_deleted_meanwhile_are_missing() {
+    // As the oldest one is when a new one begins: here it was seen to be there.
+    assert_eq!(
+        decode_while_it_goes(1),
+        (
+            Some(0),
+            2,
+            "note: trace-1 begins with part 2: 1 part before it is not there, as when only the last ones are kept\n"
+                .into()
+        )
+    );
+    let missing = "warning: trace-1: part 2 is missing, and with it an unknown number of events\n";
+    assert_eq!(decode_while_it_goes(2), (Some(1), 2, missing.into()));
+    let (code, lines, said) = decode_while_it_goes(3);
+    assert_eq!((code, lines), (Some(2), 2));
+    assert!(said.starts_with("error: cannot open trace-1.000003: "), "{said}");
 }
 
 #[test]

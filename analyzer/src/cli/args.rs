@@ -102,7 +102,8 @@ Example:
 pub(crate) struct FileArgs {
     /// Trace files, read as one, and the trace-events file; `-` is stdin, .gz and .zst are decompressed
     ///
-    /// Several traces are read in order of their first timestamp. A file of text is the trace-events file: the declarations of the
+    /// Several traces are read in order of their first timestamp. A trace that was rotated is named without the numbers of its parts
+    /// (trace-1234 for trace-1234.000001 and so on). A file of text is the trace-events file: the declarations of the
     /// build that wrote the trace, `trace-events-all` in QEMU's data directory.
     #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
