@@ -52,14 +52,16 @@ impl Clock {
         Self { range, waits: true, start_ns: None, window: (0, None) }
     }
 
-    /// Takes in the time that is waited for.
+    /// Takes in the time that is waited for; tells whether it is the first of all.
     #[cold]
-    pub(crate) fn go_on(&mut self, timestamp_ns: u64) {
+    pub(crate) fn go_on(&mut self, timestamp_ns: u64) -> bool {
         self.waits = false;
-        if self.start_ns.is_none() {
+        let is_first = self.start_ns.is_none();
+        if is_first {
             self.start_ns = Some(timestamp_ns);
             self.window = self.range.resolve(timestamp_ns);
         }
+        is_first
     }
 
     /// Returns the part of a stretch of time that is wanted, `None` if nothing is. One without an end lasts for no time.

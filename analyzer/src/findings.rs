@@ -3,10 +3,15 @@
 //! One place decides what is a note and what is a fault, so that every command reports the same things in the same words.
 
 use std::error::Error as _;
+use std::path::Path;
+use std::rc::Rc;
 
-use simpletrace_format::{Damage, DroppedRecord, Error, ErrorKind, EventRecord, MappingRecord, Namespace};
+use simpletrace_format::{
+    Damage, DroppedRecord, Error, ErrorKind, EventRecord, FactError, Facts, MappingRecord, Namespace,
+};
 
 use crate::fit::{Misfit, Misfits};
+use crate::input::Part;
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
 use crate::say;
@@ -21,6 +26,9 @@ pub(crate) enum Outcome {
     /// There is no result, or only a part of one.
     Failed = 2,
 }
+
+/// Findings of a kind that are told one by one.
+const TOLD: usize = 20;
 
 /// Everything about the files that their reader should be told.
 #[derive(Debug, Default)]
@@ -55,6 +63,18 @@ pub(crate) struct Findings {
     pub(crate) names_full: u64,
     /// Mapping records for ids of the special namespace, which have none; not taken.
     pub(crate) special_mapped: u64,
+    /// Mapping records that should hold a fact of their file and do not; the first of all are told.
+    /// Parts of rotated traces that are missing between others, and in how many places; the first of all are told.
+    pub(crate) missing_parts: u64,
+    missing_places: u64,
+    told_missing: Vec<String>,
+    /// Traces whose first part is not there, and parts that are not what their names say; the first of all are told.
+    late_starts: Vec<String>,
+    odd_parts: Vec<String>,
+    /// What the last part said of the run that recorded it.
+    last_run: Option<(Rc<Path>, [Option<String>; 4])>,
+    odd_facts: u64,
+    told_odd_facts: Vec<String>,
 }
 
 impl Findings {
@@ -86,12 +106,87 @@ impl Findings {
         self.moved += 1;
     }
 
+    /// Takes in what is no fact of a file.
+    #[cold]
+    pub(crate) fn add_odd_fact(&mut self, file: &str, record: &MappingRecord<'_>, error: &FactError) {
+        /// As much of a text as is shown, in characters.
+        const SHOWN: usize = 40;
+
+        self.odd_facts += 1;
+        if self.told_odd_facts.len() < TOLD {
+            let shown: String = record.name.chars().take(SHOWN).collect();
+            let more = if shown.len() < record.name.len() { "..." } else { "" };
+            let (offset, shown) = (record.offset, printable(&shown));
+            self.told_odd_facts
+                .push(format!("{file}: offset {offset}: passed over as a fact of the file: {error}: {shown}{more}"));
+        }
+    }
+
+    /// Takes in a gap in the numbers of a trace's parts.
+    #[cold]
+    pub(crate) fn add_missing_parts(&mut self, trace: &Path, first: u64, last: u64) {
+        self.missing_parts = self.missing_parts.saturating_add(last - first + 1);
+        self.missing_places += 1;
+        if self.told_missing.len() < TOLD {
+            let parts = if first == last { format!("part {first} is") } else { format!("parts {first} to {last} are") };
+            self.told_missing.push(format!(
+                "{}: {parts} missing, and with {} an unknown number of events",
+                printable(&trace.display().to_string()),
+                if first == last { "it" } else { "them" }
+            ));
+        }
+    }
+
+    /// Takes in that the last part of a trace went away before it was read.
+    #[cold]
+    pub(crate) fn add_gone(&mut self, gone: Option<(Part, anyhow::Error)>) {
+        self.unreadable.extend(gone.map(|(_, error)| format!("{error:#}")));
+    }
+
+    /// Takes in that a trace does not begin with its first part.
+    #[cold]
+    pub(crate) fn add_late_start(&mut self, part: &Part) {
+        if self.late_starts.len() < TOLD {
+            let before = part.number - 1;
+            self.late_starts.push(format!(
+                "{} begins with part {}: {} not there, as when only the last ones are kept",
+                printable(&part.trace.display().to_string()),
+                part.number,
+                if before == 1 { "1 part before it is".to_owned() } else { format!("{before} parts before it are") },
+            ));
+        }
+    }
+
+    /// Holds what a part says of itself against its name and the part before.
+    #[cold]
+    pub(crate) fn check_part(&mut self, file: &str, part: &Part, facts: &Facts) {
+        let odd = |text: String, told: &mut Vec<String>| {
+            if told.len() < TOLD {
+                told.push(text);
+            }
+        };
+        match facts.part() {
+            Some(number) if number != part.number => {
+                odd(format!("{file} says that it is part {number} of its trace"), &mut self.odd_parts);
+            }
+            _ => {}
+        }
+        let keys = [Facts::BOOT_ID, Facts::HOST, Facts::PROGRAM, Facts::PID];
+        let run = keys.map(|key| facts.get(key).map(str::to_owned));
+        if let Some((trace, last)) = &self.last_run
+            && *trace == part.trace
+            && let Some(at) = (0..keys.len()).find(|&at| run[at].is_some() && last[at].is_some() && run[at] != last[at])
+        {
+            let [value, before] = [&run[at], &last[at]].map(|value| printable(value.as_deref().unwrap_or_default()));
+            let text = format!("{file} is of another run than the part before: {} is {value}, not {before}", keys[at]);
+            odd(text, &mut self.odd_parts);
+        }
+        self.last_run = Some((Rc::clone(&part.trace), run));
+    }
+
     /// Takes in what is damaged in a file.
     #[cold]
     pub(crate) fn add_damage(&mut self, file: &str, damage: &Damage) {
-        /// Damaged stretches that are told one by one.
-        const TOLD: usize = 20;
-
         if let (ErrorKind::TornTail(left), true) = (&damage.kind, damage.is_torn_tail()) {
             self.torn.push(format!(
                 "{file} ends inside a record at offset {}: {left} bytes left over, as when the traced program was killed",
@@ -144,7 +239,7 @@ impl Findings {
     /// Tells whether a record could not be understood, a file not be read to its end, or an event had no declaration.
     pub(crate) fn any_fault(&self, kinds: &Kinds) -> bool {
         let misfit = |misfits: &Misfits| misfits.shorter.records + misfits.undeclared.records > 0;
-        self.damaged_stretches + self.second_headers > 0
+        self.damaged_stretches + self.second_headers + self.missing_parts > 0
             || self.unmapped + self.names_full + self.special_mapped > 0
             || kinds.iter().any(|kind| misfit(&kind.misfits))
     }
@@ -174,7 +269,17 @@ impl Findings {
                 self.first_second_header
             ));
         }
-        for text in &self.torn {
+        for text in &self.told_missing {
+            say::warning(text);
+        }
+        if self.missing_places > self.told_missing.len() as u64 {
+            let (parts, places) = (count(self.missing_parts, "part"), count(self.missing_places, "place"));
+            say::warning(&format!("{parts} missing in all, in {places}"));
+        }
+        for text in &self.odd_parts {
+            say::warning(text);
+        }
+        for text in self.late_starts.iter().chain(&self.torn) {
             say::note(text);
         }
         if self.dropped > 0 {
@@ -205,6 +310,12 @@ impl Findings {
         if self.special_mapped > 0 {
             let special = count(self.special_mapped, "mapping record");
             say::warning(&format!("{special} passed over, for an id that is reserved for the recorder itself"));
+        }
+        for text in &self.told_odd_facts {
+            say::warning(text);
+        }
+        if self.odd_facts > self.told_odd_facts.len() as u64 {
+            say::warning(&format!("{} passed over in all", count(self.odd_facts, "fact")));
         }
     }
 

@@ -3,16 +3,20 @@
 //! Both `repair` and `slice` are this: the items of a [`Trace`](crate::trace::Trace) in, records out. They differ in the items
 //! and in the mapping records: `repair` keeps them where they are, `slice` writes those that are needed, before their first use.
 
+mod facts;
 mod ids;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, Header, Loss, MAX_NAME_BYTES, MappingRecord, TraceWriter, Value, Version,
+    ByteOrder, DroppedRecord, EventId, Facts, Header, Loss, MAX_NAME_BYTES, MappingRecord, TraceWriter, Value, Version,
 };
 
+pub(crate) use self::facts::CommonFacts;
+use self::facts::{missing, untrue};
 use self::ids::{Ids, Named};
 use crate::findings::{Findings, count};
 use crate::fit::Fit;
@@ -20,7 +24,7 @@ use crate::formats::Formats;
 use crate::input::Files;
 use crate::output::Output;
 use crate::say;
-use crate::trace::{Event, Gap, Item, Missing, Moment, PartStart};
+use crate::trace::{Event, Gap, Item, Missing, Moment, SectionStart};
 
 /// What the output is to be like.
 pub(crate) struct Rewriter {
@@ -30,7 +34,13 @@ pub(crate) struct Rewriter {
     /// Made when there is something to write, so that a file that is no trace costs nobody an old output.
     writer: Option<TraceWriter<Output>>,
     ids: Ids,
-    part: Part,
+    /// What the output says of itself.
+    facts: Facts,
+    /// Whether that is known from the start. Else it is what its first section says.
+    facts_are_known: bool,
+    /// Keys of facts that hold for some of the sections only, and so are not in the output.
+    differing: BTreeSet<String>,
+    section: Section,
     /// The last record written.
     last: Option<Last>,
     records: u64,
@@ -40,14 +50,15 @@ pub(crate) struct Rewriter {
     left_out: LeftOut,
 }
 
-/// The part of the input that is being read, and how its records become those of the output.
-struct Part {
+/// The section of the input that is being read, and how its records become those of the output.
+struct Section {
     file: String,
     header: Header,
     is_named: bool,
     is_declared: bool,
     /// Whether payloads are taken over as they are.
     copies: bool,
+    facts: Facts,
     /// What its `dropped` records of version 0 add up to.
     loss: Loss,
     has_loss: bool,
@@ -72,6 +83,9 @@ struct LeftOut {
     first_unnamed: String,
     /// Mapping records beyond what a table of names keeps.
     mappings: u64,
+    /// Sections for which the facts of the output are wrong.
+    untrue: u64,
+    first_untrue: String,
 }
 
 impl Write for Output {
@@ -118,12 +132,16 @@ impl Rewriter {
             keeps_mappings,
             writer: None,
             ids: Ids::default(),
-            part: Part {
+            facts: Facts::default(),
+            facts_are_known: false,
+            differing: BTreeSet::new(),
+            section: Section {
                 file: String::new(),
                 header,
                 is_named: true,
                 is_declared: true,
                 copies: true,
+                facts: Facts::default(),
                 loss: Loss::new(header.version),
                 has_loss: false,
             },
@@ -135,6 +153,13 @@ impl Rewriter {
         }
     }
 
+    /// Says what holds for all the traces that will come, where it is more than one: their facts come too late to begin the output with.
+    pub(crate) fn set_facts(&mut self, mut common: CommonFacts) {
+        self.differing = std::mem::take(&mut common.differing);
+        self.facts = common.into_facts();
+        self.facts_are_known = true;
+    }
+
     /// Writes one item.
     ///
     /// # Errors
@@ -144,8 +169,10 @@ impl Rewriter {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
-            Item::Part(part) => self.start_part(part),
+            Item::Section(section) => self.start_section(section),
             Item::Mapping(record) => self.mapping(record),
+            Item::Fact(fact) => self.fact(fact.text),
+            Item::Start(_) => Ok(()),
             Item::Missing(missing) => self.missing(missing),
         }
     }
@@ -155,15 +182,17 @@ impl Rewriter {
     fn writer(&mut self, order: ByteOrder) -> Result<&mut TraceWriter<Output>> {
         if self.writer.is_none() {
             let output = Output::create_whole(&self.path, self.inputs.iter().map(PathBuf::as_path))?;
-            self.writer = Some(TraceWriter::new(output, order)?);
+            let mut writer = TraceWriter::new(output, order)?;
+            writer.facts(&self.facts)?;
+            self.writer = Some(writer);
         }
         let writer = self.writer.as_mut().context("the output was closed before its end")?;
         writer.get_mut().write_if_full()?;
         Ok(writer)
     }
 
-    fn start_part(&mut self, start: &PartStart<'_>) -> Result<()> {
-        self.end_part()?;
+    fn start_section(&mut self, start: &SectionStart<'_>) -> Result<()> {
+        self.end_section()?;
         if let (Some(last), Some(torn_end), Some(writer)) = (self.last, start.torn_end, &mut self.writer)
             && last.input_end == torn_end
         {
@@ -172,17 +201,18 @@ impl Rewriter {
             self.records -= 1;
             self.last = None;
         }
-        self.ids.start_part();
+        self.ids.start_section();
         let header = start.header;
         let is_first = self.writer.is_none();
         self.writer(header.byte_order)?;
         let order = if is_first { header.byte_order } else { self.order() };
-        self.part = Part {
+        self.section = Section {
             file: start.file.to_owned(),
             header,
             is_named: start.is_named,
             is_declared: start.is_declared,
             copies: header.byte_order == order && header.version != Version::V0,
+            facts: Facts::default(),
             loss: Loss::new(header.version),
             has_loss: false,
         };
@@ -193,27 +223,50 @@ impl Rewriter {
         self.writer.as_ref().map_or(ByteOrder::NATIVE, TraceWriter::byte_order)
     }
 
-    /// Counts of version 0 mean something only together, so what they add up to stands where its records end.
-    fn end_part(&mut self) -> Result<()> {
-        if self.part.has_loss && self.part.loss.records() > 0 {
-            let records = self.part.loss.records();
+    /// Writes what the first section says of itself; of the others it is only noted.
+    fn fact(&mut self, text: &str) -> Result<()> {
+        // It was one of a file's just now.
+        self.section.facts.add(text)?;
+        if self.facts_are_known || !self.ids.is_first_section() {
+            return Ok(());
+        }
+        let mut fact = Facts::default();
+        fact.add(text)?;
+        // What is written is no part.
+        if fact.part().is_none() {
+            self.facts.add(text)?;
+            self.writer(ByteOrder::NATIVE)?.facts(&fact)?;
+        }
+        Ok(())
+    }
+
+    /// Counts of version 0 mean something only together, so what they add up to stands where its records end. And what the output says of
+    /// itself is held against what the section does.
+    fn end_section(&mut self) -> Result<()> {
+        let facts = std::mem::take(&mut self.section.facts);
+        if self.ids.has_sections() {
+            self.differing.extend(missing(&self.facts, &facts));
+            self.left_out.note_untrue(&self.section, untrue(&self.facts, &facts));
+        }
+        if self.section.has_loss && self.section.loss.records() > 0 {
+            let records = self.section.loss.records();
             let last = self.last.map_or(Moment { timestamp_ns: 0, pid: 0 }, |last| last.moment);
             self.dropped(last, records)?;
         }
-        self.part.has_loss = false;
+        self.section.has_loss = false;
         Ok(())
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let record = &event.record;
-        let is_turned = !self.part.copies && !record.payload.bytes().is_empty();
+        let is_turned = !self.section.copies && !record.payload.bytes().is_empty();
         if is_turned && record.id >= EventId::FIRST_SPECIAL {
-            self.left_out.count_unnamed(&self.part, record.offset);
+            self.left_out.count_unnamed(&self.section, record.offset);
             return Ok(());
         }
-        if is_turned && self.part.header.version != Version::V0 && event.fit != Fit::Exact {
-            self.left_out.count_unturned(&self.part, record.offset);
+        if is_turned && self.section.header.version != Version::V0 && event.fit != Fit::Exact {
+            self.left_out.count_unturned(&self.section, record.offset);
             return Ok(());
         }
         let id = match self.ids.get(record.id) {
@@ -232,7 +285,7 @@ impl Rewriter {
         } else {
             writer.raw_event(id, record.timestamp_ns, record.pid, record.payload.bytes())?;
         }
-        let front_bytes = match self.part.header.version {
+        let front_bytes = match self.section.header.version {
             Version::V0 => 16,
             Version::V2 | Version::V3 => 24,
             Version::V4 => 32,
@@ -255,8 +308,8 @@ impl Rewriter {
                 Some(id) => return Ok(Some(id)),
                 None => self.left_out.mappings += 1,
             }
-        } else if !self.part.is_named && (event.kind.mapped || !self.part.is_declared) {
-            self.left_out.count_unnamed(&self.part, event.record.offset);
+        } else if !self.section.is_named && (event.kind.mapped || !self.section.is_declared) {
+            self.left_out.count_unnamed(&self.section, event.record.offset);
             return Ok(None);
         }
         Ok(Some(self.ids.leave_unnamed(id)))
@@ -282,7 +335,7 @@ impl Rewriter {
         }
         match self.ids.name(record.id, record.name) {
             // Said again by the first file itself.
-            Named::Known(id) if id == record.id && self.ids.is_first_part() => self.put_mapping(id, record.name)?,
+            Named::Known(id) if id == record.id && self.ids.is_first_section() => self.put_mapping(id, record.name)?,
             Named::Known(_) => {}
             Named::New(id) => self.put_mapping(id, record.name)?,
             Named::Full => self.left_out.mappings += 1,
@@ -298,9 +351,9 @@ impl Rewriter {
 
     fn gap(&mut self, gap: &Gap) -> Result<()> {
         let record = gap.record;
-        if self.part.header.version == Version::V0 {
-            self.part.loss.add(&record);
-            self.part.has_loss = true;
+        if self.section.header.version == Version::V0 {
+            self.section.loss.add(&record);
+            self.section.has_loss = true;
             return Ok(());
         }
         self.dropped(Moment { timestamp_ns: record.timestamp_ns, pid: record.pid }, record.count)
@@ -325,7 +378,7 @@ impl Rewriter {
     ///
     /// Those of [`write`](Self::write).
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.end_part()?;
+        self.end_section()?;
         self.writer(ByteOrder::NATIVE)?.get_mut().finish()
     }
 
@@ -336,12 +389,19 @@ impl Rewriter {
 
     /// Whether everything that came in went out.
     pub(crate) const fn is_complete(&self) -> bool {
-        self.left_out.unturned == 0 && self.left_out.unnamed == 0 && self.left_out.mappings == 0
+        self.left_out.unturned == 0
+            && self.left_out.unnamed == 0
+            && self.left_out.mappings == 0
+            && self.left_out.untrue == 0
     }
 
     /// Says on stderr what was written, and what was not.
     pub(crate) fn say(&self, findings: &Findings) {
         self.left_out.say();
+        if !self.differing.is_empty() {
+            let keys: Vec<_> = self.differing.iter().map(String::as_str).collect();
+            say::note(&format!("facts that are not the same in all that was read are left out: {}", keys.join(", ")));
+        }
         let name = if self.path == Path::new("-") { "standard output".into() } else { self.path.to_string_lossy() };
         let (mappings, records) = (count(self.mappings, "mapping"), count(self.records, "record"));
         let damage = match findings.skipped_bytes {
@@ -361,22 +421,39 @@ impl Rewriter {
 
 impl LeftOut {
     #[cold]
-    fn count_unturned(&mut self, part: &Part, offset: u64) {
+    fn count_unturned(&mut self, section: &Section, offset: u64) {
         if self.unturned == 0 {
-            self.first_unturned = format!("offset {offset} of {}", part.file);
+            self.first_unturned = format!("offset {offset} of {}", section.file);
         }
         self.unturned += 1;
     }
 
     #[cold]
-    fn count_unnamed(&mut self, part: &Part, offset: u64) {
+    fn count_unnamed(&mut self, section: &Section, offset: u64) {
         if self.unnamed == 0 {
-            self.first_unnamed = format!("offset {offset} of {}", part.file);
+            self.first_unnamed = format!("offset {offset} of {}", section.file);
         }
         self.unnamed += 1;
     }
 
+    fn note_untrue(&mut self, section: &Section, keys: Vec<String>) {
+        if keys.is_empty() {
+            return;
+        }
+        if self.untrue == 0 {
+            self.first_untrue = format!("{} ({})", section.file, keys.join(", "));
+        }
+        self.untrue += 1;
+    }
+
     fn say(&self) {
+        if self.untrue > 0 {
+            say::warning(&format!(
+                "the facts of the output are those of its beginning, and do not hold for what follows a later header in {}; \
+                 write what stands behind each header alone",
+                self.first_untrue
+            ));
+        }
         if self.unturned > 0 {
             say::warning(&format!(
                 "{} left out, the first at {}: the byte order is not the output's, and only a declaration that fits tells what to \

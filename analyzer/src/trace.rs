@@ -6,20 +6,21 @@
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::Result;
 use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Header, Loss, Mapped, MappingRecord, Names, Record, Recovered,
-    RecoveringReader, Version,
+    ByteOrder, DroppedRecord, EventId, EventRecord, Facts, Header, Loss, Mapped, MappingRecord, Names, Record,
+    Recovered, RecoveringReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome};
 use crate::fit::{Fit, judge};
 use crate::formats::{Formats, first_byte_order};
-use crate::input::{BeforeWait, Input};
+use crate::input::{BeforeWait, Input, Part, is_not_found};
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
 use crate::say;
@@ -48,16 +49,28 @@ pub(crate) enum Item<'a> {
     Event(Event<'a>),
     Gap(Gap),
     /// What follows stands behind this header.
-    Part(PartStart<'a>),
+    Section(SectionStart<'a>),
     /// A name for an id: of any event, selected or not.
     Mapping(MappingRecord<'a>),
+    /// Something that the file says of itself.
+    Fact(Fact<'a>),
+    /// The time of the first record of all that has one, in ns of the trace's clock; before that record, selected or not.
+    Start(u64),
     /// What was damaged here and is not handed out.
     Missing(Missing),
 }
 
+/// A fact of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Fact<'a> {
+    pub(crate) text: &'a str,
+    /// All facts up to this one.
+    pub(crate) facts: &'a Facts,
+}
+
 /// A header, and what precedes what stands behind it.
 #[derive(Clone, Copy)]
-pub(crate) struct PartStart<'a> {
+pub(crate) struct SectionStart<'a> {
     pub(crate) file: &'a str,
     pub(crate) header: Header,
     /// Whether mapping records name the events; otherwise ids are places among the declarations.
@@ -90,7 +103,7 @@ struct Stretch {
 }
 
 /// What one file's header says, and how much of it was read.
-pub(crate) struct FileFacts {
+pub(crate) struct FileSummary {
     pub(crate) name: String,
     pub(crate) version: Version,
     pub(crate) byte_order: ByteOrder,
@@ -99,13 +112,20 @@ pub(crate) struct FileFacts {
     pub(crate) mappings: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
+    /// What it says of itself; `None` beyond as many files as are kept the facts of.
+    pub(crate) facts: Option<Rc<Facts>>,
+    /// Which part of a rotated trace it is.
+    pub(crate) part: Option<Part>,
 }
+
+/// Files whose facts are kept, at most 64 KiB each and mostly half of one.
+const MAX_FACTS_OF_FILES: usize = 1000;
 
 /// The kind of a slot whose name has not had a record yet: most names of a file never have one.
 const NOT_MET: usize = usize::MAX;
 
 /// What stands behind one header: mostly a whole file, but files may have been written or copied one behind the other.
-struct Part<'d> {
+struct Section<'d> {
     header: Header,
     /// Where it begins, in bytes.
     at: u64,
@@ -117,13 +137,14 @@ struct Part<'d> {
     numbering: Option<Numbering>,
     ids: Option<String>,
     mappings: u64,
+    facts: Facts,
     loss: Loss,
     skipped_bytes: u64,
 }
 
-impl<'d> Part<'d> {
-    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> PartStart<'a> {
-        PartStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
+impl<'d> Section<'d> {
+    fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> SectionStart<'a> {
+        SectionStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
     }
 
     fn new(
@@ -148,6 +169,7 @@ impl<'d> Part<'d> {
             numbering,
             ids,
             mappings: 0,
+            facts: Facts::default(),
             loss: Loss::new(header.version),
             skipped_bytes: 0,
         }
@@ -186,10 +208,31 @@ fn go_on(
     to: Moment,
     visit: &mut impl FnMut(Item<'_>) -> Result<()>,
 ) -> Result<()> {
-    clock.go_on(to.timestamp_ns);
+    if clock.go_on(to.timestamp_ns) {
+        tell(visit, Item::Start(to.timestamp_ns))?;
+    }
     match stretch.take() {
         Some(stretch) => tell_missing(clock, stretch.from, Some(to), visit),
         None => Ok(()),
+    }
+}
+
+/// Takes in a mapping record that is a fact of its file.
+#[cold]
+#[inline(never)]
+fn take_fact(
+    facts: &mut Facts,
+    record: &MappingRecord<'_>,
+    findings: &mut Findings,
+    file: &str,
+    visit: &mut impl FnMut(Item<'_>) -> Result<()>,
+) -> Result<()> {
+    match facts.add(record.name) {
+        Ok(()) => tell(visit, Item::Fact(Fact { text: record.name, facts })),
+        Err(error) => {
+            findings.add_odd_fact(file, record, &error);
+            Ok(())
+        }
     }
 }
 
@@ -216,7 +259,7 @@ pub(crate) struct Trace {
     selection: Selection,
     pub(crate) kinds: Kinds,
     pub(crate) findings: Findings,
-    pub(crate) files: Vec<FileFacts>,
+    pub(crate) files: Vec<FileSummary>,
     events_read: u64,
     events_selected: u64,
     /// All names that were mapped, in files with or without records of them, if somebody asks.
@@ -268,23 +311,69 @@ impl Trace {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
+        // The part that was read last, and its last record.
+        let mut before: Option<(Part, Option<Moment>)> = None;
+        // The last file that was there when all were looked for, and is not there any more.
+        let mut gone: Option<(Part, anyhow::Error)> = None;
         while left > 0
             && let Some(input) = self.inputs.next()
         {
-            self.read_file(input, &mut clock, &mut left, &mut visit)?;
+            let part = input.part.clone();
+            if gone.as_ref().is_some_and(|(gone, _)| part.as_ref().is_none_or(|part| part.trace != gone.trace)) {
+                self.findings.add_gone(gone.take());
+            }
+            let stretch = part.as_ref().and_then(|part| self.missing_before(part, before.as_ref()));
+            clock.waits |= stretch.is_some();
+            match self.read_file(input, stretch, &mut clock, &mut left, &mut visit) {
+                Ok(Some(last)) => {
+                    before = part.map(|part| (part, last));
+                    gone = None;
+                }
+                // What was in it is missing before the next part, if there is one.
+                Ok(None) => {}
+                Err(error) if is_not_found(&error) && part.is_some() => gone = part.map(|part| (part, error)),
+                Err(error) => return Err(error),
+            }
         }
+        self.findings.add_gone(gone);
         Ok(())
     }
 
-    /// Reads a file to its end, or until no more items are `left` to be handed out.
+    /// Takes notice of the parts of a trace that are missing before this one; those behind the part that was read last leave a gap.
+    fn missing_before(&mut self, part: &Part, before: Option<&(Part, Option<Moment>)>) -> Option<Stretch> {
+        match before {
+            Some((last, moment)) if last.trace == part.trace => {
+                let is_missing = part.number > last.number.saturating_add(1);
+                is_missing.then(|| {
+                    self.findings.add_missing_parts(&part.trace, last.number + 1, part.number - 1);
+                    Stretch { from: *moment }
+                })
+            }
+            _ => {
+                if part.number > 1 {
+                    self.findings.add_late_start(part);
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads a file to its end, or until no more items are `left` to be handed out. `stretch` is what is missing before it. Returns its last
+    /// record; `None` if the file cannot be read.
     fn read_file(
         &mut self,
         input: Input,
+        mut stretch: Option<Stretch>,
         clock: &mut Clock,
         left: &mut u64,
         visit: &mut impl FnMut(Item<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<Option<Moment>>> {
         let name = input.name.clone();
+        let rotated = input.part.clone();
+        if rotated.is_some() && input.head().is_empty() {
+            self.findings.torn.push(format!("{name} is empty, as when the traced program was killed"));
+            return Ok(Some(None));
+        }
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let path = input.path.clone().filter(|_| input.progress().total.is_some());
@@ -298,20 +387,20 @@ impl Trace {
             Ok(records) => records,
             Err(error) => {
                 self.findings.add_unreadable(&name, &error);
-                return Ok(());
+                return Ok(None);
             }
         };
         let declared = Arc::clone(self.kinds.declared());
-        let mut part = Part::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
+        let mut section =
+            Section::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
         if self.kinds.have_declarations {
-            records = records.with_fits(judge(Arc::clone(&declared), part.header, part.numbering));
+            records = records.with_fits(judge(Arc::clone(&declared), section.header, section.numbering));
         }
         let admits_gaps = self.selection.admits_dropped();
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
-        let mut stretch: Option<Stretch> = None;
         let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
-        tell(visit, Item::Part(part.start(&file, have_declarations, None)))?;
+        tell(visit, Item::Section(section.start(&file, have_declarations, None)))?;
         while *left > 0 {
             match records.next_item() {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {
@@ -320,14 +409,14 @@ impl Trace {
                         go_on(clock, &mut stretch, Moment::of(&record), visit)?;
                     }
                     let in_window = clock.admits(record.timestamp_ns);
-                    let index = match part.names.slot(record.id) {
+                    let index = match section.names.slot(record.id) {
                         Some(slot) => {
-                            let index = &mut part.slots[slot as usize];
+                            let index = &mut section.slots[slot as usize];
                             if *index == NOT_MET {
-                                let name = part.names.name(slot);
-                                *index = match &part.places {
+                                let name = section.names.name(slot);
+                                *index = match &section.places {
                                     Some(places) => {
-                                        self.kinds.placed(record.id, places, part.header.version, &self.selection)
+                                        self.kinds.placed(record.id, places, section.header.version, &self.selection)
                                     }
                                     None => self.kinds.mapped(name, &self.selection),
                                 };
@@ -341,7 +430,7 @@ impl Trace {
                         continue;
                     }
                     // Without declarations, ids that are places among them cannot be known.
-                    if !kind.mapped && (part.places.is_none() || have_declarations) {
+                    if !kind.mapped && (section.places.is_none() || have_declarations) {
                         self.findings.count_unmapped(&record, &file);
                     }
                     let fit = kind.fit(record.payload);
@@ -354,7 +443,7 @@ impl Trace {
                 }
                 Ok(Some(Recovered::Record(Record::Dropped(record)))) => {
                     // In version 0 they have no time of their own, and are as early or late as what stands before them.
-                    let has_time = part.header.version != Version::V0;
+                    let has_time = section.header.version != Version::V0;
                     if has_time && clock.waits {
                         let moment = Moment { timestamp_ns: record.timestamp_ns, pid: record.pid };
                         go_on(clock, &mut stretch, moment, visit)?;
@@ -364,23 +453,27 @@ impl Trace {
                         continue;
                     }
                     self.findings.count_gap(&record);
-                    part.loss.add(&record);
+                    section.loss.add(&record);
                     if admits_gaps || keeps_gaps {
                         *left -= u64::from(admits_gaps);
                         tell(visit, Item::Gap(Gap { record, start_ns: clock.start_ns() }))?;
                     }
                 }
                 Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
-                    part.mappings += 1;
+                    if record.is_fact() {
+                        take_fact(&mut section.facts, &record, &mut self.findings, &file, visit)?;
+                        continue;
+                    }
+                    section.mappings += 1;
                     if record.id >= EventId::FIRST_SPECIAL {
                         self.findings.special_mapped += 1;
                         continue;
                     }
-                    match part.names.map(&record) {
-                        Mapped::New(_) => part.slots.push(NOT_MET),
+                    match section.names.map(&record) {
+                        Mapped::New(_) => section.slots.push(NOT_MET),
                         Mapped::Moved { before, .. } => {
-                            self.findings.count_moved(&record, part.names.name(before), &file);
-                            part.slots.push(NOT_MET);
+                            self.findings.count_moved(&record, section.names.name(before), &file);
+                            section.slots.push(NOT_MET);
                         }
                         Mapped::Again(_) => {}
                         Mapped::Full => {
@@ -399,7 +492,7 @@ impl Trace {
                         .resumed_at
                         .filter(|&at| at < damage.offset)
                         .map(|resumed_at| Overlap { resumed_at, end: damage.offset });
-                    part.skipped_bytes += damage.skipped_bytes;
+                    section.skipped_bytes += damage.skipped_bytes;
                     self.findings.add_damage(&file, &damage);
                 }
                 Ok(Some(Recovered::NewFile(header))) => {
@@ -410,10 +503,10 @@ impl Trace {
                         clock.waits = true;
                     }
                     self.findings.add_second_header(&file, at);
-                    let next = Part::new(header, at, false, self.formats, &declared, None);
-                    let before = std::mem::replace(&mut part, next);
-                    self.end_part(before, &name, at);
-                    tell(visit, Item::Part(part.start(&file, have_declarations, torn_end)))?;
+                    let next = Section::new(header, at, false, self.formats, &declared, None);
+                    let before = std::mem::replace(&mut section, next);
+                    self.end_section(before, &name, rotated.as_ref(), at);
+                    tell(visit, Item::Section(section.start(&file, have_declarations, torn_end)))?;
                 }
                 Ok(None) => {
                     if let Some(stretch) = stretch.take() {
@@ -431,25 +524,30 @@ impl Trace {
             }
         }
         let end = records.offset();
-        self.end_part(part, &name, end);
-        Ok(())
+        self.end_section(section, &name, rotated.as_ref(), end);
+        Ok(Some(Moment::last_of(&records)))
     }
 
-    fn end_part(&mut self, part: Part<'_>, file: &str, end: u64) {
-        self.findings.dropped = self.findings.dropped.saturating_add(part.loss.records());
-        self.findings.unknown_gaps += part.loss.unknown_gaps();
-        let name = if part.at == 0 { file.to_owned() } else { format!("{file} from offset {}", part.at) };
-        self.files.push(FileFacts {
+    fn end_section(&mut self, section: Section<'_>, file: &str, part: Option<&Part>, end: u64) {
+        if let Some(part) = part {
+            self.findings.check_part(file, part, &section.facts);
+        }
+        self.findings.dropped = self.findings.dropped.saturating_add(section.loss.records());
+        self.findings.unknown_gaps += section.loss.unknown_gaps();
+        let name = if section.at == 0 { file.to_owned() } else { format!("{file} from offset {}", section.at) };
+        self.files.push(FileSummary {
             name,
-            version: part.header.version,
-            ids: part.ids,
-            byte_order: part.header.byte_order,
-            mappings: part.mappings,
-            bytes: end.saturating_sub(part.at + part.skipped_bytes),
+            version: section.header.version,
+            ids: section.ids,
+            byte_order: section.header.byte_order,
+            mappings: section.mappings,
+            bytes: end.saturating_sub(section.at + section.skipped_bytes),
+            facts: (self.files.len() < MAX_FACTS_OF_FILES).then(|| Rc::new(section.facts)),
+            part: part.cloned(),
         });
         if let Some(mapped) = &mut self.mapped_names {
             let room = Names::MAX_SLOTS.saturating_sub(mapped.len());
-            mapped.extend(part.names.iter().take(room).map(str::to_owned));
+            mapped.extend(section.names.iter().take(room).map(str::to_owned));
         }
     }
 

@@ -46,7 +46,8 @@ fn the_json_report_has_the_same_facts() {
             dir.run("info t.trace ev -F json").exits(0).json(),
             json!({
                 "schema": "simpletrace-rs.info/1",
-                "files": [{"file": "t.trace", "version": 4, "ids": null, "byte_order": name, "bytes": 362, "mappings": 4}],
+                "files": [{"file": "t.trace", "version": 4, "ids": null, "byte_order": name, "bytes": 362, "mappings": 4,
+                    "part": null, "facts": {}, "wall_offset_ns": null}],
                 "records": 4,
                 "records_per_s": 1.6,
                 "first_ns": 1_000_000_000,
@@ -68,6 +69,7 @@ fn the_json_report_has_the_same_facts() {
                 "skipped_bytes": 0,
                 "second_headers": 0,
                 "unreadable": [],
+                "missing_parts": 0,
             })
         );
     }

@@ -38,6 +38,27 @@ fn nasty_strings_and_times_decode_as_by_simpletrace_py() {
     compare(&dir, "nasty_strings_and_times_decode_as_by_simpletrace_py");
 }
 
+#[test]
+fn facts_are_nothing_to_simpletrace_py() {
+    let facts = sample::facts(&[
+        "boot_id=b",
+        "clock=tsc",
+        "host=h",
+        "program=p",
+        "pid=7",
+        "recorder=r 1",
+        "part=1",
+        "later=\x1b",
+    ]);
+    let file = sample::sample_with(ByteOrder::NATIVE, &facts);
+    let dir =
+        Dir::with([("t.trace", &file[..]), ("plain", &sample::sample(ByteOrder::NATIVE)[..]), ("ev", sample::EVENTS)]);
+    compare(&dir, "facts_are_nothing_to_simpletrace_py");
+    let [with, without] =
+        ["t.trace", "plain"].map(|name| dir.run(&format!("decode {name} ev -F compat")).exits(0).stdout);
+    assert!(with == without);
+}
+
 /// Decodes `t.trace` with `ev` in `dir`, both ways.
 fn compare(dir: &Dir, test: &str) {
     let Some(script) = std::env::var_os("QEMU_SCRIPTS").map(|folder| PathBuf::from(folder).join("simpletrace.py"))

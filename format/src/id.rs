@@ -44,6 +44,8 @@ impl EventId {
     pub const TRACE_BEGIN: Self = Self(u64::MAX);
     /// `dropped`, the id of the records that count lost ones.
     pub const DROPPED: Self = Self(u64::MAX - 1);
+    /// The id of the mapping records that hold the [`Facts`](crate::Facts) of a file, 2^64-3. No event has it.
+    pub const FACTS: Self = Self(u64::MAX - 2);
     /// The first id of the special namespace, 2^63: the recorder uses this bit of the word as a flag while a record is in
     /// its ring, so no ordinary id can have it.
     pub const FIRST_SPECIAL: Self = Self(1 << 63);

@@ -51,6 +51,7 @@
 //! - The arguments of an event: [`EventRecord::payload`], read with [`Args::next`] into [`Value`]s.
 //! - The declarations: [`events::EventIndex`] for reading a trace, [`events::EventSet`] for all of them, [`events::parse`] for one text.
 //!   Printing: [`events::Format`].
+//! - What the recorder says of the file itself, such as the time of day: [`Facts`], fed with the mapping records of [`EventId::FACTS`].
 //! - How many records are missing: [`Loss`], fed with the [`DroppedRecord`]s.
 //! - Writing a file: [`TraceWriter`].
 //! - What is wrong with a file: [`Error`], with its offset and [`ErrorKind`].
@@ -66,7 +67,7 @@
 //!   That a file ends inside a record is the normal end of a killed program's trace: [`Error::is_torn_tail`].
 //! - No bits are lost: a word that its declared type cannot hold stays a number with all of them.
 //!
-//! Not in the format, and so not here: the time of day, threads, and the number of records that a killed program took with it.
+//! Not in the format, and so not here: threads, and the number of records that a killed program took with it.
 #![forbid(unsafe_code)]
 
 mod buffer;
@@ -75,6 +76,7 @@ pub mod durable;
 mod earlier;
 mod error;
 pub mod events;
+mod facts;
 mod header;
 mod id;
 mod loss;
@@ -87,6 +89,7 @@ mod writer;
 
 pub use cursor::ByteOrder;
 pub use error::{Error, ErrorKind, Result};
+pub use facts::{Anchor, FactError, Facts};
 pub use header::{HEADER_BYTES, Header, MAGIC, VERSION, Version};
 pub use id::{EventId, Namespace, Special};
 pub use loss::Loss;

@@ -8,8 +8,8 @@
 //!
 //! Behind an error the scan goes over the bytes once, from the left to the right, and never returns to a place that it has
 //! decided about. Deciding reads one record header there and those of at most [`FAR_SUCCESSORS`] records behind it, whatever
-//! their lengths: payloads are jumped over, not read. A name is read up to its first byte that no identifier has, and names
-//! cannot overlap type words, so that all names together cost no more than a few times the bytes. Where a decision has to wait
+//! their lengths: payloads are jumped over, not read. A name is read up to its first byte that no identifier has, a fact up to its first
+//! zero byte, and neither can overlap type words, so that all names together cost no more than a few times the bytes. Where a decision has to wait
 //! for more bytes, each wait reads at least one. Before the scan, the record that was handed out last is looked through, once
 //! per damage: there chains of records are followed of any number, but no place is followed twice. What is taken back is then
 //! read again, which happens once too: the record that begins there ends behind where the error was, or another does that is
@@ -452,7 +452,9 @@ impl<R: Read> RecoveringReader<R> {
                 if self.has_taken_in_header() {
                     return self.damage(ErrorKind::SecondHeader).map(Some);
                 }
-                let _ = self.names.map(&mapping);
+                if !mapping.is_fact() {
+                    let _ = self.names.map(&mapping);
+                }
                 self.note_untimed(1);
                 return Ok(None);
             }
@@ -685,17 +687,19 @@ impl<R: Read> RecoveringReader<R> {
     fn mapping(&self, cursor: &mut Cursor<'_>) -> Option<Head> {
         let id = EventId(cursor.u64()?);
         let length = cursor.u32()?;
+        let is_fact = id == EventId::FACTS;
         // Zeros have no name.
-        if id.0 >= MAPPED_IDS || !(1..=MAX_NAME_BYTES).contains(&length) {
+        if (id.0 >= MAPPED_IDS && !is_fact) || !(1..=MAX_NAME_BYTES).contains(&length) {
             return Some(Head::No);
         }
         let length = length as usize;
         let there = &cursor.rest()[..length.min(cursor.rest().len())];
-        if !is_identifier(there) {
+        if !(if is_fact { is_text(there, length) } else { is_identifier(there) }) {
             return Some(Head::No);
         }
         let name = cursor.take(length)?;
         match self.names.slot(id) {
+            _ if is_fact => Some(Head::Mapping { size: 20 + length }),
             Some(slot) if self.names.name(slot).as_bytes() != name => Some(Head::No),
             _ => Some(Head::Mapping { size: 20 + length }),
         }
@@ -840,6 +844,17 @@ impl<R: Read> RecoveringReader<R> {
     }
 }
 
+/// Tells whether bytes may be the first of a fact's text of this length. Reads up to the first zero byte, of which every type word has some.
+fn is_text(there: &[u8], length: usize) -> bool {
+    let text = there.split(|&byte| byte == 0).next().unwrap_or_default();
+    text.len() == there.len()
+        && match str::from_utf8(text) {
+            Ok(_) => true,
+            // A character may be there only in part.
+            Err(error) => error.error_len().is_none() && there.len() < length,
+        }
+}
+
 /// Tells whether a name is one that C knows.
 fn is_identifier(name: &[u8]) -> bool {
     name.iter().all(|&byte| byte == b'_' || byte.is_ascii_alphanumeric())
@@ -865,13 +880,24 @@ mod tests {
     #[test]
     fn the_work_is_linear_whatever_the_bytes() {
         type Make = fn(ByteOrder, usize) -> Vec<u8>;
-        let kinds: [(&str, Make); 7] = [
+        let kinds: [(&str, Make); 8] = [
             ("zeros", |_, size| vec![0; size]),
             ("headers", |_, size| vec![0xff; size]),
             ("ones", |order, size| words(order, size, &[1])),
             ("nested long records", |order, size| words(order, size, &[1, 5, 5, 0x2_0000_0002_0000])),
             ("chains that end badly", |order, size| chains(order, size, 2_000, 7)),
             ("one long record full of short ones, again and again", |order, size| chains(order, size, 2_000, 1 << 40)),
+            ("facts", |order, size| {
+                let mut file = Vec::new();
+                while file.len() < size {
+                    order.put_u64(TYPE_MAPPING, &mut file);
+                    order.put_u64(EventId::FACTS.0, &mut file);
+                    order.put_u32(1000, &mut file);
+                    file.extend([b'x'; 999]);
+                    file.push(0xff);
+                }
+                file
+            }),
             ("names", |order, size| {
                 let mut file = Vec::new();
                 while file.len() < size {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::header::{MAGIC, VERSION};
 use crate::record::{MAX_NAME_BYTES, MAX_RECORD_BYTES, RECORD_HEADER_BYTES, TYPE_EVENT, TYPE_MAPPING};
-use crate::{ByteOrder, EventId, Namespace, Value};
+use crate::{ByteOrder, EventId, Facts, Namespace, Value};
 
 /// Writes a version 4 file, one `write_all` per record: give it a buffered sink.
 ///
@@ -67,6 +67,21 @@ impl<W: Write> TraceWriter<W> {
         self.order.put_u32(length, &mut self.record);
         self.record.extend_from_slice(name.as_bytes());
         Ok(self.sink.write_all(&self.record)?)
+    }
+
+    /// Writes the facts of the file, which have their place right behind its header.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn facts(&mut self, facts: &Facts) -> io::Result<()> {
+        facts.texts().try_for_each(|text| {
+            self.start(TYPE_MAPPING, EventId::FACTS);
+            // Read from a record, or cut to one.
+            self.order.put_u32(text.len() as u32, &mut self.record);
+            self.record.extend_from_slice(text.as_bytes());
+            self.sink.write_all(&self.record)
+        })
     }
 
     /// Writes an event record at `timestamp_ns` with the arguments in declaration order.

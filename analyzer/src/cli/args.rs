@@ -116,7 +116,8 @@ Example:
 pub(crate) struct FileArgs {
     /// Trace files, read as one, and the trace-events file; `-` is stdin, .gz and .zst are decompressed
     ///
-    /// Several traces are read in order of their first timestamp. A file of text is the trace-events file: the declarations of the
+    /// Several traces are read in order of their first timestamp. A trace that was rotated is named without the numbers of its parts
+    /// (trace-1234 for trace-1234.000001 and so on). A file of text is the trace-events file: the declarations of the
     /// build that wrote the trace, `trace-events-all` in QEMU's data directory.
     #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
@@ -191,11 +192,25 @@ pub(crate) struct DecodeArgs {
     /// Write to a file; `-` is stdout
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Which clock times are shown by
+    ///
+    /// `wall` needs to know the time of day at which a trace was begun, as simpletrace-rs's recorder notes it and QEMU does not. It is UTC.
+    /// RANGE of -t keeps its meaning.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ShownClock::Monotonic)]
+    pub(crate) clock: ShownClock,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
     /// Exit with 1 also when the trace ends inside a record
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShownClock {
+    /// The clock of the trace
+    Monotonic,
+    /// The time of day: in csv, json and ndjson as `wall_ns`, beside `ts_ns`
+    Wall,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

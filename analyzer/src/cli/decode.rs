@@ -5,21 +5,27 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
 use simpletrace_format::events::{EventDecl, EventIndex};
 
-use super::args::{Colour, DecodeArgs, Format};
+use super::args::{Colour, DecodeArgs, Format, ShownClock};
 use crate::filter::{DROPPED, Globs};
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::render::{Compat, Csv, Json, Log, Render, Table, Text};
+use crate::render::{Compat, Csv, Json, Log, Render, Table, Text, WallClock};
 use crate::say;
 use crate::trace::{Item, Trace};
 
 pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let selection = args.select.selection()?;
+    let wall = (args.clock == ShownClock::Wall).then(WallClock::default);
+    if wall.is_some() && matches!(args.format, Format::Compat | Format::Log) {
+        bail!(
+            "compat and log print no time of a clock, so --clock wall is not for them; take text, table, csv, json or ndjson"
+        );
+    }
     let files = Files::open(&args.files.files, &args.files.events, true)?;
     // Whatever can be wrong with the other files is known before the output is made, and an old one lost.
     let paths: Vec<_> = files.paths().map(Path::to_owned).collect();
@@ -33,13 +39,13 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         );
     }
     let mut render: Box<dyn Render> = match args.format {
-        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout())),
+        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout(), wall)),
         Format::Compat => Box::new(Compat::default()),
         Format::Log => Box::new(Log::default()),
-        Format::Table => Box::new(Table::new(only)),
-        Format::Csv => Box::new(Csv::new(only)),
-        Format::Json => Box::new(Json::document()),
-        Format::Ndjson => Box::new(Json::default()),
+        Format::Table => Box::new(Table::new(only, wall)),
+        Format::Csv => Box::new(Csv::new(only, wall)),
+        Format::Json => Box::new(Json::document(wall)),
+        Format::Ndjson => Box::new(Json::lines(wall)),
     };
 
     // Not among the events on a terminal.
@@ -52,22 +58,65 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let output = Rc::new(RefCell::new(output));
     let waiting = Rc::clone(&output);
     trace.before_wait = Some(Rc::new(move || waiting.borrow_mut().flush()));
-    trace.for_each(|item| {
+    // Of a file that does not say how to tell the time of day that is asked for.
+    let mut timeless: Option<String> = None;
+    let read = trace.for_each(|item| {
         let output = &mut *output.borrow_mut();
         match item {
+            Item::Event(_) | Item::Gap(_) if timeless.is_some() => bail!(Timeless),
             Item::Event(event) => render.event(&event, &mut output.block),
             Item::Gap(gap) => render.gap(&gap, &mut output.block),
-            _ => {}
+            Item::Section(start) => {
+                timeless = render.wall().map(|wall| {
+                    wall.set_offset(None);
+                    start.file.to_owned()
+                });
+            }
+            Item::Fact(fact) => {
+                if let Some(wall) = render.wall() {
+                    wall.set_offset(fact.facts.wall_offset_ns());
+                    timeless = timeless.take().filter(|_| fact.facts.anchor().is_none());
+                }
+            }
+            Item::Start(timestamp_ns) => {
+                if let Some(wall) = render.wall() {
+                    wall.start(timestamp_ns);
+                }
+            }
+            Item::Mapping(_) | Item::Missing(_) => {}
         }
         output.write_if_full()
-    })?;
+    });
+    let timeless = match read {
+        Err(error) if error.is::<Timeless>() => timeless,
+        read => {
+            read?;
+            None
+        }
+    };
     let output = &mut *output.borrow_mut();
     render.finish(&mut output.block);
     output.finish()?;
     drop(bar);
     trace.say_findings();
+    if let Some(file) = timeless {
+        return Err(anyhow!(
+            "{file} does not say at what time of day it was begun (no anchor_ns before its first event; QEMU writes none); \
+             leave out --clock wall"
+        ));
+    }
     trace.say_if_nothing_selected();
     Ok(trace.outcome(args.strict))
+}
+
+/// There are events, but the time of day is not known.
+#[derive(Debug)]
+struct Timeless;
+
+impl std::fmt::Display for Timeless {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the time of day is not known")
+    }
 }
 
 /// The event that can have columns of its own: asked for by its plain name, alone, and declared.

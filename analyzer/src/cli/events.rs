@@ -9,7 +9,7 @@ use super::args::{EventsArgs, ReportFormat};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::fit::Misfits;
-use crate::input::{Input, allow_stdin_once, looks_like_events, read_events, say_diagnostics};
+use crate::input::{Input, allow_stdin_once, looks_like_events, open_all, read_events, say_diagnostics, sort};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::printable;
@@ -23,10 +23,11 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
     let mut set = EventSet::new();
     let mut index = EventIndex::new();
     let mut faulty = false;
-    for path in &args.files {
-        let input = Input::open(path)?;
+    let inputs = open_all(&args.files)?;
+    let count = inputs.len();
+    for input in inputs {
         // Alone, a file is meant to be trace-events whatever it looks like.
-        if args.files.len() > 1 && !looks_like_events(&input) {
+        if count > 1 && !looks_like_events(&input) {
             traces.push(input);
             continue;
         }
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<Outcome> {
         faulty |= diagnostics.errors() > 0;
         index.add(&name, source);
     }
-    if traces.len() == args.files.len() {
+    sort(&mut traces);
+    if traces.len() == count {
         bail!("no trace-events file among the files given");
     }
     if !traces.is_empty() && args.search.is_some() {

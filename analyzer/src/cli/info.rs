@@ -1,16 +1,19 @@
 //! `info`: what is in a trace, on one screen.
 
 use anyhow::Result;
-use serde::Serialize;
-use simpletrace_format::{ByteOrder, DroppedRecord};
+use serde::{Serialize, Serializer};
+use simpletrace_format::{ByteOrder, DroppedRecord, Facts};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
 
 use super::args::{InfoArgs, ReportFormat};
-use crate::findings::Outcome;
+use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::render::printable;
+use crate::render::{printable, utc};
+use crate::rewrite::CommonFacts;
 use crate::trace::{Event, Item, Trace};
 
 /// Events listed by default: with the rest, a note and the prompt they fit on a terminal of 24 lines.
@@ -216,6 +219,10 @@ impl Tally {
                     },
                     bytes: file.bytes,
                     mappings: file.mappings,
+                    part: file.part.as_ref().map(|part| part.number),
+                    trace: file.part.as_ref().map(|part| Rc::clone(&part.trace)),
+                    wall_offset_ns: file.facts.as_deref().and_then(Facts::wall_offset_ns),
+                    facts: file.facts.clone(),
                 })
                 .collect(),
             records,
@@ -239,6 +246,7 @@ impl Tally {
             skipped_bytes: findings.skipped_bytes,
             second_headers: findings.second_headers,
             unreadable: findings.unreadable.clone(),
+            missing_parts: findings.missing_parts,
         }
     }
 }
@@ -271,6 +279,7 @@ struct Report {
     skipped_bytes: u64,
     second_headers: u64,
     unreadable: Vec<String>,
+    missing_parts: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -281,6 +290,73 @@ struct FileReport {
     byte_order: &'static str,
     bytes: u64,
     mappings: u64,
+    part: Option<u64>,
+    #[serde(skip)]
+    trace: Option<Rc<Path>>,
+    wall_offset_ns: Option<i64>,
+    #[serde(serialize_with = "facts_as_map")]
+    facts: Option<Rc<Facts>>,
+}
+
+fn facts_as_map<S: Serializer>(facts: &Option<Rc<Facts>>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    match facts {
+        Some(facts) => serializer.collect_map(facts.iter()),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// One trace as the screen has it: a file, or all parts of one.
+struct Whole<'a> {
+    files: &'a [FileReport],
+    facts: Facts,
+}
+
+impl Whole<'_> {
+    /// What stands for its name.
+    fn name(&self) -> String {
+        match &self.files[0].trace {
+            Some(trace) => printable(&trace.display().to_string()),
+            None => self.files[0].file.clone(),
+        }
+    }
+
+    fn file(&self) -> String {
+        let first = &self.files[0];
+        let parts =
+            if first.trace.is_some() { format!("{}, ", count(self.files.len() as u64, "part")) } else { String::new() };
+        let (bytes, mappings) = (self.files.iter().map(|file| file.bytes), self.files.iter().map(|file| file.mappings));
+        format!(
+            "{}: {parts}version {}, {}-endian, {} bytes, {} mappings",
+            self.name(),
+            first.version,
+            first.byte_order,
+            bytes.sum::<u64>(),
+            mappings.sum::<u64>()
+        )
+    }
+
+    /// Which parts there are, and which are missing.
+    fn parts(&self) -> Option<String> {
+        /// Missing stretches that are listed one by one.
+        const SHOWN: usize = 8;
+
+        let numbers: Vec<_> = self.files.iter().filter_map(|file| file.part).collect();
+        let (first, last) = (*numbers.first()?, *numbers.last()?);
+        let range =
+            |first: u64, last: u64| if first == last { first.to_string() } else { format!("{first} to {last}") };
+        let mut text = range(first, last);
+        if first > 1 {
+            text += &format!("; missing at the front: {}", range(1, first - 1));
+        }
+        let gaps = || numbers.windows(2).filter(|pair| pair[1] > pair[0].saturating_add(1));
+        let shown: Vec<_> = gaps().take(SHOWN).map(|pair| range(pair[0] + 1, pair[1] - 1)).collect();
+        if !shown.is_empty() {
+            let more = gaps().count() - shown.len();
+            let more = if more > 0 { format!(" and {}", count(more as u64, "more place")) } else { String::new() };
+            text += &format!("; missing in between: {}{more}", shown.join(", "));
+        }
+        Some(text)
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -310,20 +386,37 @@ struct EventReport {
 impl Report {
     fn print(&self, output: &mut Output, all: bool) -> Result<()> {
         let mut line = |name: &str, text: String| output.block.put(format!("{name:<9} {text}\n"));
-        for file in &self.files {
-            line(
-                "file",
-                format!(
-                    "{}: version {}, {}-endian, {} bytes, {} mappings",
-                    file.file, file.version, file.byte_order, file.bytes, file.mappings
-                ),
-            );
+        let alike = |a: &FileReport, b: &FileReport| {
+            a.trace.is_some() && a.trace == b.trace && (a.version, a.byte_order) == (b.version, b.byte_order)
+        };
+        let wholes: Vec<_> =
+            self.files.chunk_by(alike).map(|files| Whole { files, facts: common_facts(files) }).collect();
+        let mut extra_lines = 0;
+        for whole in &wholes {
+            line("file", whole.file());
+            if let Some(parts) = whole.parts() {
+                line("parts", parts);
+                extra_lines += 1;
+            }
+        }
+        for whole in wholes.iter().filter(|whole| !whole.facts.is_empty()) {
+            let whose = if wholes.len() > 1 { format!("{}: ", whole.name()) } else { String::new() };
+            let facts: Vec<_> = whole.facts.iter().map(|(key, value)| format!("{key}={}", printable(value))).collect();
+            line("facts", format!("{whose}{}", facts.join(", ")));
+            extra_lines += 1;
         }
         for ids in self.files.iter().filter_map(|file| file.ids.as_ref()) {
             line("ids", ids.clone());
         }
         if let (Some(first_ns), Some(last_ns)) = (self.first_ns, self.last_ns) {
             line("span", format!("{} s, clock {} to {}", seconds(self.span_ns), seconds(first_ns), seconds(last_ns)));
+            if let [Whole { facts, .. }] = &wholes[..]
+                && let Some(offset_ns) = facts.wall_offset_ns()
+            {
+                let utc = |ns: u64| ns.checked_add_signed(offset_ns).map_or("unknown".to_owned(), utc);
+                line("utc", format!("{} to {}", utc(first_ns), utc(last_ns)));
+                extra_lines += 1;
+            }
         }
         line("events", format!("{}{}", self.records, rate(self.records_per_s)));
         let pids: Vec<_> = match &self.pids[..] {
@@ -365,7 +458,7 @@ impl Report {
                 _ => "yes, see below".to_owned(),
             },
         );
-        let shown = if all { self.events.len() } else { SHOWN_EVENTS.min(self.events.len()) };
+        let shown = if all { self.events.len() } else { shown_by_default(extra_lines).min(self.events.len()) };
         if shown > 0 {
             output.block.put("\n     records       rate/s  event\n");
         }
@@ -387,6 +480,21 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// How many events leave the screen room for so many lines more than always.
+fn shown_by_default(extra_lines: usize) -> usize {
+    SHOWN_EVENTS.saturating_sub(extra_lines).max(SHOWN_EVENTS / 2)
+}
+
+/// What holds for all of some files, as far as their facts are kept.
+fn common_facts(files: &[FileReport]) -> Facts {
+    if let [only] = files {
+        return only.facts.as_deref().cloned().unwrap_or_default();
+    }
+    let mut common = CommonFacts::default();
+    files.iter().filter_map(|file| file.facts.as_deref()).for_each(|facts| common.add(facts));
+    common.into_facts()
 }
 
 fn seconds(ns: u64) -> String {

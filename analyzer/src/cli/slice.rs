@@ -16,6 +16,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<Outcome> {
     let files = Files::open(&args.files.files, &args.files.events, true)?;
     let formats = args.files.formats.formats();
     require_events(&files, formats)?;
+    let common = files.common_facts();
     let paths = files.paths().map(Path::to_owned).collect();
     let declared = load_events(files.events)?;
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
@@ -23,6 +24,9 @@ pub(crate) fn run(args: &SliceArgs) -> Result<Outcome> {
     trace.formats = formats;
     trace.keeps_gaps = true;
     let mut rewriter = Rewriter::new(&args.output, paths, false);
+    if let Some(common) = common {
+        rewriter.set_facts(common);
+    }
     trace.for_each(|item| rewriter.write(&item))?;
     if trace.outcome(false) != Outcome::Failed || rewriter.has_begun() {
         rewriter.finish()?;

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use simpletrace_format::events::{Diagnostics, EventIndex, Severity};
-use simpletrace_format::{Header, Record, StreamReader};
+use simpletrace_format::{Facts, Header, Record, StreamReader};
 
 use super::Input;
+use super::parts::{open_all, sort};
+use crate::rewrite::CommonFacts;
 use crate::say;
 
 /// The variable that names the trace-events file when the command line does not.
@@ -25,6 +27,8 @@ pub(crate) const MAX_FAULTS: usize = 20;
 pub(crate) struct Files {
     /// In the order in which they are to be read.
     pub(crate) traces: Vec<Input>,
+    /// How many traces they are; all parts of one are one.
+    pub(crate) trace_count: usize,
     /// The trace-events files; empty if none was given or found.
     pub(crate) events: Vec<Input>,
 }
@@ -36,11 +40,25 @@ impl Files {
         self.traces.iter().chain(&self.events).map(move |input| input.path.as_deref().unwrap_or(stdin))
     }
 
+    /// Returns what holds for all traces; `None` if there is only one, which will say it itself.
+    pub(crate) fn common_facts(&self) -> Option<CommonFacts> {
+        if self.traces.len() < 2 {
+            return None;
+        }
+        let mut common = CommonFacts::default();
+        for trace in &self.traces {
+            // What a pipe says comes too late.
+            let path = trace.path.as_deref().filter(|_| trace.progress.total.is_some());
+            common.add(&path.and_then(facts_behind_header).unwrap_or_default());
+        }
+        Some(common)
+    }
+
     /// Sorts out `TRACE... [EVENTS]`: files of text are trace-events files, wherever they stand, unless `--events` named some.
     /// Where there is none, `search` says whether to look for it.
     pub(crate) fn open(files: &[PathBuf], events: &[PathBuf], search: bool) -> Result<Self> {
         allow_stdin_once(files.iter().chain(events))?;
-        let mut traces = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+        let mut traces = open_all(files)?;
         let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
         if events.is_empty() {
             let (text, others) = traces.into_iter().partition(looks_like_events);
@@ -49,13 +67,11 @@ impl Files {
                 bail!("{} is text, so it is no trace; a trace-events file comes with one", file.name);
             }
         }
+        let trace_count = sort(&mut traces);
         if events.is_empty() && search {
             events.extend(find_events(&traces)?);
         }
-        if traces.len() > 1 {
-            sort_by_time(&mut traces);
-        }
-        Ok(Self { traces, events })
+        Ok(Self { traces, trace_count, events })
     }
 }
 
@@ -142,7 +158,11 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
         say::note(&format!("using {} ({EVENTS_VARIABLE})", input.name));
         return Ok(Some(input));
     }
-    for trace in traces.iter().filter_map(|trace| trace.path.as_deref()) {
+    // All parts of a trace have the same declarations.
+    let names = traces.iter().map(|trace| trace.part.as_ref().map_or(trace.path.as_deref(), |part| Some(&part.trace)));
+    let mut names: Vec<_> = names.flatten().collect();
+    names.dedup();
+    for trace in names {
         let own_name = |name: Option<&OsStr>| {
             let mut name = name.unwrap_or_default().to_owned();
             name.push("-events");
@@ -162,15 +182,20 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
     Ok(None)
 }
 
-/// Sorts several traces by their first timestamp, as the parts of one; as given if one of them can be read only once.
-fn sort_by_time(traces: &mut [Input]) {
-    if traces.iter().all(|trace| trace.progress.total.is_some()) {
-        // A file without any event goes last; those that begin at the same time stay in order.
-        traces.sort_by_cached_key(|trace| trace.path.as_deref().and_then(first_timestamp_ns).unwrap_or(u64::MAX));
+/// What a file says of itself before anything else.
+pub(super) fn facts_behind_header(path: &Path) -> Option<Facts> {
+    let mut records = StreamReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
+    let mut facts = Facts::default();
+    while let Ok(Some(Record::Mapping(record))) = records.next_record()
+        && record.is_fact()
+    {
+        // What is wrong with one is said when the file is read.
+        let _ = facts.add(record.name);
     }
+    Some(facts)
 }
 
-fn first_timestamp_ns(path: &Path) -> Option<u64> {
+pub(super) fn first_timestamp_ns(path: &Path) -> Option<u64> {
     let mut records = StreamReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
     loop {
         match records.next_record().ok()?? {

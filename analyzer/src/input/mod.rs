@@ -5,6 +5,7 @@
 //! (`trace-file set`) is a short read and not a SIGBUS.
 
 mod files;
+mod parts;
 mod read_ahead;
 
 use std::fs::File;
@@ -21,6 +22,7 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) use files::{
     Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics,
 };
+pub(crate) use parts::{Part, is_not_found, open_all, sort};
 
 /// The largest zstd window that is decompressed, as a power of two: 32 MiB, so that memory stays below the promised 64 MiB.
 /// Only `--long` and `--ultra` make larger ones.
@@ -33,6 +35,8 @@ pub(crate) struct Input {
     /// What the file system says of it; `None` for standard input.
     pub(crate) path: Option<PathBuf>,
     pub(crate) is_compressed: bool,
+    /// Which part of a trace it is, if it is one.
+    pub(crate) part: Option<Part>,
     /// What is left of a pipe behind `head`; a regular file is opened anew.
     reader: Option<Box<dyn Read + Send>>,
     /// The first bytes, decompressed.
@@ -68,6 +72,7 @@ impl Input {
             name,
             path: (!is_stdin).then(|| path.to_owned()),
             is_compressed: false,
+            part: None,
             reader: None,
             head: Vec::new(),
             progress,

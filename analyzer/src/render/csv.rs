@@ -6,7 +6,7 @@ use simpletrace_format::events::EventDecl;
 
 use super::block::{Block, HEX, Literal};
 use super::json::{Args, unique_names};
-use super::{PerKind, Render, put_count};
+use super::{PerKind, Render, WallClock, put_count};
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
 
@@ -15,6 +15,7 @@ pub(crate) struct Csv {
     rows: PerKind<Row>,
     /// The event that has columns of its own.
     only: Option<EventDecl>,
+    wall: Option<WallClock>,
 }
 
 #[derive(Debug)]
@@ -26,23 +27,29 @@ struct Row {
 
 impl Csv {
     /// With a column for each argument of `only`, if it is given.
-    pub(crate) fn new(only: Option<EventDecl>) -> Self {
-        Self { rows: PerKind::default(), only }
+    pub(crate) fn new(only: Option<EventDecl>, wall: Option<WallClock>) -> Self {
+        Self { rows: PerKind::default(), only, wall }
     }
 
-    fn time_and_pid(timestamp_ns: u64, pid: u32, block: &mut Block) {
+    fn time_and_pid(&self, timestamp_ns: u64, pid: u32, block: &mut Block) {
         block.decimal(timestamp_ns);
         block.byte(b',');
+        if let Some(wall) = &self.wall {
+            wall.put_ns(timestamp_ns, "", block);
+            block.byte(b',');
+        }
         block.decimal(pid.into());
     }
 }
 
 impl Render for Csv {
     fn begin(&mut self, block: &mut Block) {
-        block.put("ts_ns,pid,event");
+        let fixed: &[&str] =
+            if self.wall.is_some() { &["ts_ns", "wall_ns", "pid", "event"] } else { &["ts_ns", "pid", "event"] };
+        block.put(fixed.join(","));
         match &self.only {
             Some(decl) => {
-                for name in unique_names(&decl.args, &["ts_ns", "pid", "event"]) {
+                for name in unique_names(&decl.args, fixed) {
                     block.byte(b',');
                     cell(name.as_bytes(), block);
                 }
@@ -53,7 +60,7 @@ impl Render for Csv {
     }
 
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
-        Self::time_and_pid(event.record.timestamp_ns, event.record.pid, block);
+        self.time_and_pid(event.record.timestamp_ns, event.record.pid, block);
         let row = self.rows.get(event.kind, Row::new);
         block.literal(&row.event);
         match &self.only {
@@ -77,11 +84,15 @@ impl Render for Csv {
 
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
         let record = &gap.record;
-        Self::time_and_pid(record.timestamp_ns, record.pid, block);
+        self.time_and_pid(record.timestamp_ns, record.pid, block);
         // Never in the wide form, whose only event has another name.
         block.put(",dropped,\"{\"\"count\"\":");
         put_count(record, "null", block);
         block.put("}\"\n");
+    }
+
+    fn wall(&mut self) -> Option<&mut WallClock> {
+        self.wall.as_mut()
     }
 }
 

@@ -6,7 +6,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, HEX, Literal};
-use super::{PerKind, Render, put_count};
+use super::{PerKind, Render, WallClock, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -20,6 +20,7 @@ pub(crate) struct Json {
     /// Whether all records are to be one document.
     document: bool,
     any: bool,
+    wall: Option<WallClock>,
 }
 
 #[derive(Debug)]
@@ -38,8 +39,13 @@ pub(crate) struct Args {
 
 impl Json {
     /// One document with an array of all records.
-    pub(crate) fn document() -> Self {
-        Self { document: true, ..Self::default() }
+    pub(crate) fn document(wall: Option<WallClock>) -> Self {
+        Self { document: true, ..Self::lines(wall) }
+    }
+
+    /// One object a line.
+    pub(crate) fn lines(wall: Option<WallClock>) -> Self {
+        Self { wall, ..Self::default() }
     }
 
     fn time_and_pid(&mut self, timestamp_ns: u64, pid: u32, block: &mut Block) {
@@ -48,6 +54,10 @@ impl Json {
         }
         block.put("{\"ts_ns\":");
         block.decimal(timestamp_ns);
+        if let Some(wall) = &self.wall {
+            block.put(",\"wall_ns\":");
+            wall.put_ns(timestamp_ns, "null", block);
+        }
         block.put(",\"pid\":");
         block.decimal(pid.into());
     }
@@ -84,6 +94,10 @@ impl Render for Json {
         put_count(record, "null", block);
         block.byte(b'}');
         self.end(block);
+    }
+
+    fn wall(&mut self) -> Option<&mut WallClock> {
+        self.wall.as_mut()
     }
 
     fn finish(&mut self, block: &mut Block) {

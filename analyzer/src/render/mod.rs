@@ -8,6 +8,7 @@ mod log;
 mod table;
 mod text;
 mod value;
+mod wall;
 
 use simpletrace_format::DroppedRecord;
 
@@ -21,6 +22,7 @@ pub(crate) use json::Json;
 pub(crate) use log::Log;
 pub(crate) use table::Table;
 pub(crate) use text::Text;
+pub(crate) use wall::{WallClock, utc};
 
 /// Prints the events of a trace in one format.
 pub(crate) trait Render {
@@ -30,6 +32,10 @@ pub(crate) trait Render {
     fn event(&mut self, event: &Event<'_>, block: &mut Block);
     /// Writes one gap.
     fn gap(&mut self, gap: &Gap, block: &mut Block);
+    /// The clock that times of day are told by, if they are.
+    fn wall(&mut self) -> Option<&mut WallClock> {
+        None
+    }
     /// Writes what stands behind the last event.
     fn finish(&mut self, _block: &mut Block) {}
 }

@@ -6,7 +6,7 @@ use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
 use super::value::{hex_args, put_value};
-use super::{PerKind, Render, printable, put_count};
+use super::{PerKind, Render, WallClock, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -26,6 +26,7 @@ pub(crate) struct Table {
     widths_known: bool,
     kinds: PerKind<Prepared>,
     row: RowBuilder,
+    wall: Option<WallClock>,
 }
 
 #[derive(Debug)]
@@ -59,9 +60,9 @@ struct Prepared {
 }
 
 impl Table {
-    pub(crate) fn new(only: Option<EventDecl>) -> Self {
+    pub(crate) fn new(only: Option<EventDecl>, wall: Option<WallClock>) -> Self {
         let mut columns = vec![
-            Column::new("time_s", true),
+            Column::new(if wall.is_some() { "time_utc" } else { "time_s" }, true),
             Column::new("since_start_s", true),
             Column::new("pid", true),
             Column::new("event", false),
@@ -81,6 +82,7 @@ impl Table {
             widths_known: false,
             kinds: PerKind::default(),
             row: RowBuilder::default(),
+            wall,
         }
     }
 
@@ -120,7 +122,8 @@ impl Render for Table {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
         let kind = self.kinds.get(event.kind, Prepared::new);
         let row = &mut self.row;
-        row.start(event.record.timestamp_ns, event.start_ns, event.record.pid, &kind.name);
+        row.start(event.record.timestamp_ns, event.start_ns, &mut self.wall);
+        row.pid_and_event(event.record.pid, &kind.name);
         let mut args = event.record.payload.args();
         let mut blank = "";
         for (name, ty, is_hex) in &kind.args {
@@ -162,11 +165,16 @@ impl Render for Table {
     }
 
     fn gap(&mut self, gap: &Gap, block: &mut Block) {
-        self.row.start(gap.record.timestamp_ns, gap.start_ns, gap.record.pid, "dropped");
+        self.row.start(gap.record.timestamp_ns, gap.start_ns, &mut self.wall);
+        self.row.pid_and_event(gap.record.pid, "dropped");
         self.row.text.put("count=");
         put_count(&gap.record, "unknown", &mut self.row.text);
         self.row.end_cell();
         self.end_row(block);
+    }
+
+    fn wall(&mut self) -> Option<&mut WallClock> {
+        self.wall.as_mut()
     }
 
     fn finish(&mut self, block: &mut Block) {
@@ -187,14 +195,26 @@ impl Prepared {
 }
 
 impl RowBuilder {
-    fn start(&mut self, timestamp_ns: u64, start_ns: u64, pid: u32, event: &str) {
-        self.text.seconds(timestamp_ns);
+    fn start(&mut self, timestamp_ns: u64, start_ns: u64, wall: &mut Option<WallClock>) {
+        let (since_ns, is_before) = match wall {
+            None => {
+                self.text.seconds(timestamp_ns);
+                (timestamp_ns.abs_diff(start_ns), timestamp_ns < start_ns)
+            }
+            Some(wall) => {
+                wall.put(timestamp_ns, &mut self.text);
+                wall.since_start(timestamp_ns, start_ns)
+            }
+        };
         self.end_cell();
-        if timestamp_ns < start_ns {
+        if is_before {
             self.text.byte(b'-');
         }
-        self.text.seconds(timestamp_ns.abs_diff(start_ns));
+        self.text.seconds(since_ns);
         self.end_cell();
+    }
+
+    fn pid_and_event(&mut self, pid: u32, event: &str) {
         self.text.decimal(pid.into());
         self.end_cell();
         self.text.put(event);

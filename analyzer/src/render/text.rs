@@ -8,7 +8,7 @@ use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, Literal};
 use super::value::{hex_args, put_value};
-use super::{PerKind, Render, printable, put_count};
+use super::{PerKind, Render, WallClock, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
 use crate::trace::{Event, Gap};
@@ -17,6 +17,7 @@ use crate::trace::{Event, Gap};
 pub(crate) struct Text {
     lines: PerKind<Line>,
     colours: Colours,
+    wall: Option<WallClock>,
 }
 
 #[derive(Debug)]
@@ -55,17 +56,27 @@ impl Colours {
 }
 
 impl Text {
-    pub(crate) fn new(colour: bool) -> Self {
-        Self { lines: PerKind::default(), colours: Colours::new(colour) }
+    pub(crate) fn new(colour: bool, wall: Option<WallClock>) -> Self {
+        Self { lines: PerKind::default(), colours: Colours::new(colour), wall }
     }
 
-    fn time_and_pid(&self, timestamp_ns: u64, start_ns: u64, pid: u32, block: &mut Block) {
+    fn time_and_pid(&mut self, timestamp_ns: u64, start_ns: u64, pid: u32, block: &mut Block) {
         let (on, off) = &self.colours.time;
         block.put(on);
         block.byte(b'[');
-        block.seconds(timestamp_ns);
-        block.put(if timestamp_ns < start_ns { " -" } else { " +" });
-        block.seconds(timestamp_ns.abs_diff(start_ns));
+        match &mut self.wall {
+            None => {
+                block.seconds(timestamp_ns);
+                block.put(if timestamp_ns < start_ns { " -" } else { " +" });
+                block.seconds(timestamp_ns.abs_diff(start_ns));
+            }
+            Some(wall) => {
+                wall.put(timestamp_ns, block);
+                let (since_ns, is_before) = wall.since_start(timestamp_ns, start_ns);
+                block.put(if is_before { " -" } else { " +" });
+                block.seconds(since_ns);
+            }
+        }
         block.byte(b']');
         block.put(off);
         block.byte(b' ');
@@ -114,6 +125,10 @@ impl Render for Text {
         block.put(" count=");
         put_count(record, "unknown", block);
         block.byte(b'\n');
+    }
+
+    fn wall(&mut self) -> Option<&mut WallClock> {
+        self.wall.as_mut()
     }
 }
 

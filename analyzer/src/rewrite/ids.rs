@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use simpletrace_format::{EventId, MappingRecord, Names};
 
-/// The ids of the output, and what those of the current part of the input have become.
+/// The ids of the output, and what those of the current section of the input have become.
 #[derive(Default)]
 pub(super) struct Ids {
     /// What ids mean in the output.
@@ -18,8 +18,8 @@ pub(super) struct Ids {
     /// No id below is free.
     lowest_free: u64,
     /// How many headers have come.
-    parts: u64,
-    /// Ids of the current part by those of its file; the frequent ones by index.
+    sections: u64,
+    /// Ids of the current section by those of its file; the frequent ones by index.
     dense: Vec<Option<EventId>>,
     sparse: HashMap<EventId, EventId>,
 }
@@ -42,17 +42,21 @@ const MAX_UNNAMED: usize = Names::MAX_SLOTS;
 
 impl Ids {
     /// Forgets what ids meant: another header has come.
-    pub(super) fn start_part(&mut self) {
-        self.parts += 1;
+    pub(super) fn start_section(&mut self) {
+        self.sections += 1;
         self.dense.clear();
         self.sparse.clear();
     }
 
-    pub(super) const fn is_first_part(&self) -> bool {
-        self.parts == 1
+    pub(super) const fn has_sections(&self) -> bool {
+        self.sections > 0
     }
 
-    /// Returns what an id of the current part has become, `None` if that is not known yet.
+    pub(super) const fn is_first_section(&self) -> bool {
+        self.sections == 1
+    }
+
+    /// Returns what an id of the current section has become, `None` if that is not known yet.
     #[inline]
     pub(super) fn get(&self, id: EventId) -> Option<EventId> {
         match self.dense.get(id.0 as usize) {
@@ -61,7 +65,7 @@ impl Ids {
         }
     }
 
-    /// Forgets what an id of the current part has become, as it means something else from here on.
+    /// Forgets what an id of the current section has become, as it means something else from here on.
     pub(super) fn forget(&mut self, id: EventId) {
         self.set(id, None);
     }
@@ -80,16 +84,16 @@ impl Ids {
         }
     }
 
-    /// Gives an id of the current part, and its name there, an id of the output.
+    /// Gives an id of the current section, and its name there, an id of the output.
     pub(super) fn name(&mut self, id: EventId, name: &str) -> Named {
         let meant = self.names.slot(id).map(|slot| self.names.name(slot));
         let known = self.by_name.get(name).copied();
-        // Before the first record without a name, in this very part, the id may have got none.
+        // Before the first record without a name, in this very section, the id may have got none.
         let is_free = meant.is_none() && (!self.unnamed.contains(&id) || self.get(id) == Some(id));
         let chosen = match known {
             _ if meant == Some(name) => id,
-            // The first part's ids stay, even two of one name.
-            Some(known) if self.parts > 1 || !is_free => known,
+            // The first section's ids stay, even two of one name.
+            Some(known) if self.sections > 1 || !is_free => known,
             _ if is_free => id,
             _ => self.free_id(),
         };
@@ -107,7 +111,7 @@ impl Ids {
         }
     }
 
-    /// Gives an id of the current part that has no name there an id of the output that has none either.
+    /// Gives an id of the current section that has no name there an id of the output that has none either.
     pub(super) fn leave_unnamed(&mut self, id: EventId) -> EventId {
         let has_room = self.unnamed.len() < MAX_UNNAMED;
         if self.names.slot(id).is_none() {
@@ -150,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_part_keeps_its_ids_even_two_of_one_name() {
+    fn the_first_section_keeps_its_ids_even_two_of_one_name() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         assert_eq!(name(&mut ids, 9, "a"), (9, true));
         assert_eq!(name(&mut ids, 1 << 40, "a"), (1 << 40, true));
         assert_eq!(name(&mut ids, 9, "a"), (9, false));
@@ -162,12 +166,12 @@ mod tests {
     }
 
     #[test]
-    fn a_later_part_gets_the_ids_of_its_names_or_the_smallest_free_ones() {
+    fn a_later_section_gets_the_ids_of_its_names_or_the_smallest_free_ones() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         name(&mut ids, 0, "a");
         name(&mut ids, 1, "b");
-        ids.start_part();
+        ids.start_section();
         assert_eq!(ids.get(EventId(0)), None);
         assert_eq!(name(&mut ids, 0, "b"), (1, false));
         assert_eq!(name(&mut ids, 1, "c"), (2, true));
@@ -177,9 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_moves_within_a_part_keeps_one_name_in_the_output() {
+    fn an_id_that_moves_within_a_section_keeps_one_name_in_the_output() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         name(&mut ids, 0, "a");
         assert_eq!(name(&mut ids, 0, "b"), (1, true));
         assert_eq!(name(&mut ids, 0, "a"), (0, false));
@@ -189,10 +193,10 @@ mod tests {
     #[test]
     fn ids_without_a_name_and_those_with_one_never_meet() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         name(&mut ids, 0, "a");
         assert_eq!(ids.leave_unnamed(EventId(5)), EventId(5));
-        ids.start_part();
+        ids.start_section();
         // Unnamed here, but another's name there; and the other way round.
         assert_eq!(ids.leave_unnamed(EventId(0)), EventId(1));
         assert_eq!(name(&mut ids, 5, "b"), (2, true));
@@ -200,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn an_id_named_late_in_its_own_part_stays() {
+    fn an_id_named_late_in_its_own_section_stays() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         assert_eq!(ids.leave_unnamed(EventId(5)), EventId(5));
         assert_eq!(name(&mut ids, 5, "late"), (5, true));
     }
@@ -210,14 +214,14 @@ mod tests {
     #[test]
     fn a_flood_of_ids_is_bounded() {
         let mut ids = Ids::default();
-        ids.start_part();
+        ids.start_section();
         name(&mut ids, 0, "a");
         for id in 1..3 * MAX_UNNAMED as u64 {
             ids.leave_unnamed(EventId(id << 20));
         }
         assert_eq!(ids.unnamed.len(), MAX_UNNAMED);
         assert_eq!(ids.sparse.len(), MAX_UNNAMED);
-        ids.start_part();
+        ids.start_section();
         assert_ne!(ids.leave_unnamed(EventId(0)), EventId(0));
     }
 }

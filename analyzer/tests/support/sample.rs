@@ -1,6 +1,6 @@
 //! A small trace with a bit of everything, and its declarations.
 
-use simpletrace_format::{ByteOrder, EventId, TraceWriter, Value, WriteError};
+use simpletrace_format::{ByteOrder, EventId, Facts, TraceWriter, Value, WriteError};
 
 /// What the tests call the two byte orders.
 pub(crate) const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
@@ -59,4 +59,18 @@ pub(crate) fn sample(order: ByteOrder) -> Vec<u8> {
         writer.event(DONE, 1_000_001_900, 11, &[DISK, Value::Signed(-5)])?;
         writer.event(IDLE, 3_500_000_000, 11, &[])
     })
+}
+
+/// What a recorder says of a file: that 1 s on its clock is the second 1,700,000,000 since 1970, and these texts.
+pub(crate) fn facts(texts: &[&str]) -> Facts {
+    let mut facts = Facts::default();
+    facts.set_anchor(1_000_000_000, 1_700_000_000_000_000_000);
+    texts.iter().for_each(|text| facts.add(text).unwrap());
+    facts
+}
+
+/// The sample with facts behind its header.
+pub(crate) fn sample_with(order: ByteOrder, facts: &Facts) -> Vec<u8> {
+    let head = trace(order, |writer| Ok(writer.facts(facts)?));
+    [&head[..], &sample(order)[24..]].concat()
 }
