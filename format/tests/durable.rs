@@ -126,10 +126,10 @@ fn the_checkpoint_before_counts_if_the_last_is_not_whole() {
 
 #[test]
 fn names_that_are_none_leave_the_others_their_ids() {
-    let names = ["a".into(), String::new(), "b\0".into(), "x".repeat(1025), "d".into()];
+    let names = ["a".into(), "b\0".into(), "x".repeat(1025), "d".into(), String::new(), "e".into()];
     let bytes = Builder::new(24).with(|to| to.names = names.to_vec()).build();
     let segment = Segment::parse(&bytes).unwrap();
-    assert_eq!([0, 1, 2, 3, 4, 5].map(|id| segment.name(id)), [Some("a"), None, None, None, Some("d"), None]);
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|id| segment.name(id)), [Some("a"), None, None, Some("d"), None, None]);
 }
 
 #[test]
@@ -279,9 +279,12 @@ fn what_could_not_be_written_is_told_before_the_first_record() {
     // The gap that the trace tells has its end, too.
     let (records, done) = replayed(&builder);
     let expected =
-        [Dropped(1_200, 42, 3), Dropped(1_200, 42, 0), Dropped(1_300, 42, 0), map(0, "a"), Event(0, 1_300, 42, 1)];
+        [Dropped(1_100, 42, 0), Dropped(1_200, 42, 3), Dropped(1_300, 42, 0), map(0, "a"), Event(0, 1_300, 42, 1)];
     assert_eq!(records, expected);
     assert_eq!(done.lost.not_written, 3);
+    // Nothing follows.
+    let (records, _) = replayed(&builder.with(|to| to.rings.clear()));
+    assert_eq!(records, [Dropped(1_100, 42, 0), Dropped(1_200, 42, 3)]);
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn while_recording_is_off_events_are_counted() {
 }
 
 #[test]
-fn what_an_earlier_recording_left_is_not_written() {
+fn what_an_earlier_recording_left_is_told_where_this_one_begins() {
     let mut ring = RingBuilder::new(64, 0, 42)
         .event(0, 1_300, 1)
         .gap_start(1_400)
@@ -318,8 +321,8 @@ fn what_an_earlier_recording_left_is_not_written() {
     ring.losses = [2, 0, 0, 0];
     ring.point.told_in_band = 2;
     let (records, done) = replayed(&Builder::new(24).ring(ring).with(|to| to.checkpoint.from_ns = 1_500));
-    assert_eq!(records, [map(0, "a"), Event(0, 1_500, 42, 3)]);
-    assert_eq!((done.records, done.earlier), (1, 2));
+    assert_eq!(records, [Dropped(1_500, 42, 2), Dropped(1_500, 42, 0), map(0, "a"), Event(0, 1_500, 42, 3)]);
+    assert_eq!((done.records, done.lost), (1, ReplayedLosses { off: 2, ..ReplayedLosses::default() }));
 }
 
 #[test]

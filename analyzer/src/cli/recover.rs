@@ -111,9 +111,6 @@ mod linux {
             let records = count(replayed.unnamed, "record");
             say::warning(&format!("{records} of unknown event: the segment had no room for the name, or lost it"));
         }
-        if replayed.earlier > 0 {
-            say::note(&format!("{} of an earlier recording left out", count(replayed.earlier, "event")));
-        }
     }
 
     fn outcome(replayed: &Replayed) -> Outcome {
@@ -136,7 +133,6 @@ mod linux {
         first_ns: Option<u64>,
         last_ns: Option<u64>,
         lost: Lost,
-        earlier: u64,
         unnamed: u64,
         rings_elsewhere: u64,
         damaged_rings: Vec<String>,
@@ -164,7 +160,7 @@ mod linux {
                 (nested, "nested in another"),
                 (no_ring, "of threads without a ring"),
                 (not_written, "not written before"),
-                (off, "while recording was off"),
+                (off, "from while recording was off"),
             ]
             .iter()
             .filter(|(number, _)| *number > 0)
@@ -177,7 +173,7 @@ mod linux {
     impl Report {
         fn new(file: String, recovered: &Recovered) -> Self {
             let Recovered { pid, rings_elsewhere, from_bytes, to_bytes, ref replayed } = *recovered;
-            let Replayed { records, first_ns, last_ns, lost, earlier, unnamed, .. } = *replayed;
+            let Replayed { records, first_ns, last_ns, lost, unnamed, .. } = *replayed;
             Self {
                 schema: "simpletrace-rs.recover/1",
                 file,
@@ -188,7 +184,6 @@ mod linux {
                 first_ns,
                 last_ns,
                 lost: Lost::new(lost),
-                earlier,
                 unnamed,
                 rings_elsewhere,
                 damaged_rings: damaged_rings(replayed).collect(),

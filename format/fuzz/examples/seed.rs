@@ -14,6 +14,7 @@ use bytes::Bytes;
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let targets = [
+        ("durable", durable()),
         ("printf", printf()),
         ("reader", reader()),
         ("recover", recover()),
@@ -28,6 +29,43 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Segments with one thing to do each, laid out as the target says.
+fn durable() -> Vec<(String, Vec<u8>)> {
+    let words = |words: &[u64]| words.iter().fold(Bytes::little(), |bytes, &word| bytes.u64(word)).build();
+    // Anchors, no_ring and names; length to off.
+    let segment = |no_ring: u64, missing: u64, is_off: u64| {
+        let front = [1, 0, 0, 3_000, 2_000, no_ring, 6];
+        let checkpoint = [85, 1_000, 0, u64::MAX, 1_005, missing, 0, 1_008, 2_000, 1_000, 0, is_off];
+        [&words(&front)[..], &words(&checkpoint), &words(&[6]), b"\x01\0a\x01\0b"].concat()
+    };
+    let ring = |tail: u64, lost: u64, taken: u64, records: &[u64]| {
+        // What is in front of the records, and what is behind the end, stays zero.
+        let mut room = vec![0; taken as usize % 32];
+        room.extend(records);
+        let bytes = words(&room);
+        [&words(&[32, tail, 42, lost, 1, taken, 0, 0, 42, bytes.len() as u64])[..], &bytes].concat()
+    };
+    let front = |kind: u64, payload_bytes: u64, id: u64| 1 << 63 | kind << 56 | payload_bytes << 32 | id;
+    let (event, start, end, owner) = (front(0, 8, 0), front(1, 0, 0), front(2, 8, 0), front(3, 40, 0));
+    let events = ring(6, 0, 0, &[1_010, event, 7, 1_020, event + 1, 8]);
+    let gap = ring(10, 4, 0, &[1_010, event, 7, 1_015, start, 1_016, end, 4, 1_030, start]);
+    let hand_over = ring(41, 0, 34, &[1_010, owner, 43, 0, 0, 0, 0]);
+    let wraps = ring(36, 0, 30, &[1_010, event, 7, 1_020, event, 8]);
+    let ticks = ring(5, 0, 0, &[2_500, event & !(1 << 63), 7, 3_500, front(0, 0, 9) & !(1 << 63)]);
+    let bad = ring(5, 0, 0, &[1_010, event, 7, 1_020, front(0, 9, 1)]);
+    [
+        ("empty", Vec::new()),
+        ("losses", segment(3, 4, 0)),
+        ("off", [segment(3, 4, 1), gap.clone(), events.clone()].concat()),
+        ("events", [segment(0, 0, 0), events.clone(), ticks].concat()),
+        ("gap", [segment(0, 0, 0), gap, hand_over].concat()),
+        ("wraps", [segment(0, 2, 0), wraps, events].concat()),
+        ("bad", [segment(0, 0, 0), bad].concat()),
+    ]
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+    .into()
 }
 
 /// Good files with a damaged stretch between their records.

@@ -5,12 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod arg;
+mod durable;
 mod printf;
 mod reader;
 mod recover;
 mod roundtrip;
 mod trace_events;
 
+pub use durable::durable;
 pub use printf::printf;
 pub use reader::reader;
 pub use recover::recover;

@@ -20,6 +20,11 @@ fn replay(name: &str, target: fn(&[u8])) {
 }
 
 #[test]
+fn durable() {
+    replay("durable", simpletrace_format_fuzz::durable);
+}
+
+#[test]
 fn reader() {
     replay("reader", simpletrace_format_fuzz::reader);
 }

@@ -18,8 +18,6 @@ pub struct Replayed {
     pub last_ns: Option<u64>,
     /// The losses that the replay tells, all of which stand in the trace.
     pub lost: ReplayedLosses,
-    /// Events of an earlier recording, which are not written.
-    pub earlier: u64,
     /// Events whose name is not known; they are written under their ids.
     pub unnamed: u64,
     /// Rings with something wrong, by their place in the directory: what is behind it is not written.
@@ -37,7 +35,7 @@ pub struct ReplayedLosses {
     pub no_ring: u64,
     /// The trace could not be written, or recording was off before it was killed.
     pub not_written: u64,
-    /// Events in the rings of a recording that was switched off.
+    /// Events in the rings of a recording that was switched off, or from before it began.
     pub off: u64,
 }
 
@@ -92,7 +90,7 @@ struct Replay<'a, W> {
     mapped: Vec<bool>,
     /// Ends of gaps to come, by time: ns and process. Few, and sorted from the last to the first.
     marks: Vec<(u64, u32)>,
-    /// What is lost as recording is off: since when, in ns, and how many.
+    /// What is lost and told when there is something to write: since when, in ns, and how many.
     missing: Option<(u64, u64)>,
     done: Replayed,
 }
@@ -119,12 +117,18 @@ impl<W: Write> Replay<'_, W> {
             self.mark(checkpoint.mark_ns, checkpoint.pid);
         }
         self.tell_what_is_in_no_ring()?;
-        self.tell_missing(next.peek().map(|&Reverse((at_ns, _))| at_ns))?;
+        if checkpoint.missing > 0 {
+            self.done.lost.not_written = checkpoint.missing;
+            self.miss(checkpoint.missing_since_ns, checkpoint.missing);
+        }
         while let Some(Reverse((at_ns, index))) = next.pop() {
             self.take(index, at_ns)?;
             if let Some(at_ns) = self.peek(index)? {
                 next.push(Reverse((at_ns, index)));
             }
+        }
+        if !checkpoint.is_off {
+            self.tell_missing()?;
         }
         self.write_marks(u64::MAX)?;
         // An emit that was counting its loss.
@@ -136,10 +140,7 @@ impl<W: Write> Replay<'_, W> {
                 self.lose(self.last_ns, self.pid(index), rest)?;
             }
         }
-        match self.missing {
-            Some((since_ns, count)) => self.write_dropped(since_ns, checkpoint.pid, count),
-            None => Ok(()),
-        }
+        self.tell_missing()
     }
 
     /// The time of a ring's next record, if it has one. If something else is there, what is behind it is not known.
@@ -169,8 +170,9 @@ impl<W: Write> Replay<'_, W> {
         let is_earlier = segment.ns(front.stamp) < segment.checkpoint.from_ns;
         match front.kind {
             Kind::Event => {
-                if is_earlier {
-                    done.earlier += 1;
+                if is_earlier || segment.checkpoint.is_off {
+                    done.lost.off += 1;
+                    self.miss(at_ns, 1);
                 } else {
                     self.event(index, at_ns, pid)?;
                 }
@@ -190,17 +192,19 @@ impl<W: Write> Replay<'_, W> {
                 };
                 let count = tracked.tell(lost);
                 done.lost.refused = done.lost.refused.saturating_add(count);
-                self.write_marks(at_ns)?;
-                self.lose(at_ns, pid, count)?;
+                if count > 0 {
+                    self.go_on(at_ns)?;
+                    self.lose(at_ns, pid, count)?;
+                }
             }
             Kind::GapEnd => {
                 let lost = record.word(0);
                 tracked.ring.skip(front);
                 let count = tracked.tell(lost);
                 done.lost.refused = done.lost.refused.saturating_add(count);
-                self.write_marks(at_ns)?;
-                self.lose(at_ns, pid, count)?;
-                if !is_earlier {
+                if count > 0 || !is_earlier {
+                    self.go_on(at_ns)?;
+                    self.lose(at_ns, pid, count)?;
                     self.close_gap(at_ns, pid)?;
                 }
             }
@@ -214,11 +218,7 @@ impl<W: Write> Replay<'_, W> {
 
     /// Writes the event that is next in a ring, and its name before the first of its kind.
     fn event(&mut self, index: usize, at_ns: u64, pid: u32) -> io::Result<()> {
-        self.write_marks(at_ns)?;
-        if self.segment.checkpoint.is_off {
-            self.done.lost.off += 1;
-            return self.lose(at_ns, pid, 1);
-        }
+        self.go_on(at_ns)?;
         let at_ns = self.note_time(at_ns);
         let Self { segment, rings, trace, mapped, done, .. } = self;
         let Some(record) = rings[index].ring.peek() else { return Ok(()) };
@@ -273,17 +273,24 @@ impl<W: Write> Replay<'_, W> {
         Ok(())
     }
 
-    /// Tells what the recorder could not write; the gap ends where there is something to write.
-    fn tell_missing(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        let checkpoint = &self.segment.checkpoint;
-        if checkpoint.missing > 0 {
-            self.done.lost.not_written = checkpoint.missing;
-            self.lose(checkpoint.missing_since_ns, checkpoint.pid, checkpoint.missing)?;
-            if let (Some(until_ns), false) = (until_ns, checkpoint.is_off) {
-                self.mark(until_ns, checkpoint.pid);
-            }
+    /// Writes what is due before something else is.
+    fn go_on(&mut self, at_ns: u64) -> io::Result<()> {
+        if self.missing.is_some() && !self.segment.checkpoint.is_off {
+            self.tell_missing()?;
+            self.mark(at_ns, self.segment.checkpoint.pid);
         }
-        Ok(())
+        self.write_marks(at_ns)
+    }
+
+    fn tell_missing(&mut self) -> io::Result<()> {
+        let Some((since_ns, count)) = self.missing.take() else { return Ok(()) };
+        self.write_marks(since_ns)?;
+        self.write_dropped(since_ns, self.segment.checkpoint.pid, count)
+    }
+
+    fn miss(&mut self, at_ns: u64, more: u64) {
+        let (_, count) = self.missing.get_or_insert((at_ns, 0));
+        *count = count.saturating_add(more);
     }
 
     fn pid(&self, index: usize) -> u32 {
@@ -315,8 +322,7 @@ impl<W: Write> Replay<'_, W> {
             return Ok(());
         }
         if self.segment.checkpoint.is_off {
-            let (_, missing) = self.missing.get_or_insert((at_ns, 0));
-            *missing = missing.saturating_add(count);
+            self.miss(at_ns, count);
             return Ok(());
         }
         self.write_dropped(at_ns, pid, count)

@@ -144,8 +144,8 @@ fn read_names(mut bytes: &[u8]) -> Vec<Option<Box<str>>> {
     let mut names = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let length = usize::from(u16::from_le_bytes(*length));
-        let Some((name, rest)) = rest.split_at_checked(length) else { break };
-        let is_name = (1..=MAX_NAME_BYTES as usize).contains(&length) && !name.contains(&0);
+        let Some((name, rest)) = rest.split_at_checked(length).filter(|_| length > 0) else { break };
+        let is_name = length <= MAX_NAME_BYTES as usize && !name.contains(&0);
         names.push(std::str::from_utf8(name).ok().filter(|_| is_name).map(Into::into));
         bytes = rest;
     }
