@@ -39,6 +39,8 @@ pub(crate) struct Segment {
     end: AtomicU64,
     /// There was no room for a ring.
     is_full: AtomicBool,
+    /// There was no room for a name.
+    lacks_names: AtomicBool,
 }
 
 /// What a segment is called.
@@ -69,6 +71,7 @@ impl Segment {
             control,
             end: AtomicU64::new(RINGS_AT as u64),
             is_full: AtomicBool::new(false),
+            lacks_names: AtomicBool::new(false),
         }));
         // The version, and behind it the process.
         segment.store(header_at::VERSION, u64::from(VERSION) | u64::from(std::process::id()) << 32);
@@ -166,6 +169,11 @@ impl Segment {
         self.word(header_at::RINGS_ELSEWHERE).load(Ordering::Relaxed)
     }
 
+    /// How many events of threads without a ring there were since it was made.
+    pub(crate) fn no_ring(&self) -> u64 {
+        self.word(header_at::NO_RING).load(Ordering::Relaxed)
+    }
+
     /// Counts an event of a thread without a ring.
     pub(crate) fn count_no_ring(&self) {
         self.word(header_at::NO_RING).fetch_add(1, Ordering::Relaxed);
@@ -177,15 +185,18 @@ impl Segment {
         let used = self.word(header_at::NAMES).load(Ordering::Relaxed);
         let mut entry = (name.len() as u16).to_le_bytes().to_vec();
         entry.extend_from_slice(name.as_bytes());
-        let is_room = used + entry.len() as u64 <= NAMES_BYTES as u64;
+        let is_room = !self.lacks_names.load(Ordering::Relaxed) && used + entry.len() as u64 <= NAMES_BYTES as u64;
         // By a system call, not through memory: there it is an error that a folder is full.
         if is_room && self.file.write_all_at(&entry, NAMES_AT as u64 + used).is_ok() {
             self.word(header_at::NAMES).store(used + entry.len() as u64, Ordering::Release);
+        } else {
+            // A later one would pass for this one's.
+            self.lacks_names.store(true, Ordering::Relaxed);
         }
     }
 
     /// Notes what the time-stamp counter and the clock say at one moment. Only the writer does.
-    pub(crate) fn note_anchor(&self, ticks: u64, ns: u64) {
+    fn note_anchor(&self, ticks: u64, ns: u64) {
         let number = self.word(header_at::ANCHORS).load(Ordering::Relaxed) + 1;
         let at = header_at::ANCHOR[(number % 2) as usize];
         self.store(at, ticks);
@@ -262,6 +273,13 @@ impl Keeper {
 
     pub(crate) fn segment(&self) -> &'static Segment {
         self.segment
+    }
+
+    pub(crate) fn note_anchor(&mut self, ticks: u64, ns: u64) {
+        if self.checkpoint.first_anchor == [0; 2] {
+            self.checkpoint.first_anchor = [ticks, ns];
+        }
+        self.segment.note_anchor(ticks, ns);
     }
 
     /// What the checkpoint that counts says, to be brought up to date and then [stored](Self::store).

@@ -77,9 +77,9 @@ pub(crate) struct Writeout {
     now_ns: u64,
     /// The time of the record before.
     last_ns: u64,
-    /// The losses without a ring that are in the file, and those that were there before this recording.
+    /// The losses without a ring that are in the file, and those that the segment does not know of.
     no_ring: u64,
-    no_ring_at_start: u64,
+    no_ring_before_segment: u64,
     /// Of these, the writer's own.
     writers_own: u64,
     /// Marks of gaps whose time is yet to come.
@@ -181,7 +181,7 @@ impl Writeout {
             now_ns: 0,
             last_ns: 0,
             no_ring: 0,
-            no_ring_at_start: 0,
+            no_ring_before_segment: 0,
             writers_own: 0,
             marks: VecDeque::new(),
             missing: None,
@@ -199,7 +199,10 @@ impl Writeout {
             counts,
         };
         (writeout.no_ring, writeout.writers_own) = hub.reported_without_ring();
-        writeout.no_ring_at_start = writeout.no_ring;
+        #[cfg(not(loom))]
+        if let Some(segment) = setup.segment {
+            writeout.no_ring_before_segment = hub.no_ring().saturating_sub(segment.no_ring());
+        }
         writeout.find_rings();
         writeout
     }
@@ -338,10 +341,10 @@ impl Writeout {
     }
 
     /// Notes an anchor where it survives the process.
-    fn note_anchor(&self, anchor: Anchor) {
+    fn note_anchor(&mut self, anchor: Anchor) {
         #[cfg(not(loom))]
-        if let Some(keeper) = &self.keeper {
-            keeper.segment().note_anchor(anchor.ticks, anchor.ns);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.note_anchor(anchor.ticks, anchor.ns);
         }
         #[cfg(loom)]
         let _ = anchor;
@@ -606,7 +609,7 @@ impl Writeout {
         checkpoint.tsc_until_ns = self.tsc_until_ns;
         (checkpoint.missing_since_ns, checkpoint.missing) =
             self.missing.as_ref().map_or((0, 0), |missing| (missing.since_ns, missing.count));
-        checkpoint.no_ring = self.no_ring - self.no_ring_at_start;
+        checkpoint.no_ring = self.no_ring.saturating_sub(self.no_ring_before_segment);
         checkpoint.mark_ns = self.marks.back().map_or(0, |mark| mark.at_ns);
         checkpoint.is_off = self.is_off;
         checkpoint.rings.clear();
