@@ -12,8 +12,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Facts, Header, Loss, Mapped, MappingRecord,
-    Names, Record, Recovered, RecoveringReader, Version,
+    ByteOrder, Damage, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Facts, Header, Loss, Mapped,
+    MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
@@ -254,6 +254,24 @@ fn take_mapping(
         }
     }
     visit(Item::Mapping(*record))
+}
+
+/// Takes in a damaged stretch behind a record at `from`; returns that record, if it is too long.
+#[cold]
+#[inline(never)]
+fn take_damage(
+    damage: &Damage,
+    from: Option<Moment>,
+    clock: &mut Clock,
+    stretch: &mut Option<Stretch>,
+    section: &mut Section<'_>,
+) -> Option<Overlap> {
+    if damage.skipped_bytes > 0 || damage.is_torn_tail() {
+        stretch.get_or_insert(Stretch { from });
+        clock.waits = true;
+    }
+    section.skipped_bytes += damage.skipped_bytes;
+    damage.resumed_at.filter(|&at| at < damage.offset).map(|resumed_at| Overlap { resumed_at, end: damage.offset })
 }
 
 /// Hands out a damaged stretch, as far as it is within the time that was asked for.
@@ -514,15 +532,8 @@ impl Trace {
                     take_mapping(&mut section, &record, &mut self.findings, &file, visit)?;
                 }
                 Ok(Some(Recovered::Damage(damage))) => {
-                    if damage.skipped_bytes > 0 || damage.is_torn_tail() {
-                        stretch.get_or_insert(Stretch { from: Moment::last_of(&records) });
-                        clock.waits = true;
-                    }
-                    overlap = damage
-                        .resumed_at
-                        .filter(|&at| at < damage.offset)
-                        .map(|resumed_at| Overlap { resumed_at, end: damage.offset });
-                    section.skipped_bytes += damage.skipped_bytes;
+                    let from = Moment::last_of(&records);
+                    overlap = take_damage(&damage, from, clock, &mut stretch, &mut section);
                     self.findings.add_damage(&file, &damage);
                 }
                 Ok(Some(Recovered::NewFile(header))) => {
