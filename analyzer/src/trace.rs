@@ -12,8 +12,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
 use simpletrace_format::{
-    ByteOrder, DroppedRecord, EventId, EventRecord, Facts, Header, Loss, Mapped, MappingRecord, Names, Record,
-    Recovered, RecoveringReader, Version,
+    ByteOrder, Damage, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Facts, Header, Loss, Mapped,
+    MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
@@ -217,23 +217,61 @@ fn go_on(
     }
 }
 
-/// Takes in a mapping record that is a fact of its file.
+/// Takes in a mapping record: a name for an id, or a fact of its file.
 #[cold]
 #[inline(never)]
-fn take_fact(
-    facts: &mut Facts,
+fn take_mapping(
+    section: &mut Section<'_>,
     record: &MappingRecord<'_>,
     findings: &mut Findings,
     file: &str,
     visit: &mut impl FnMut(Item<'_>) -> Result<()>,
 ) -> Result<()> {
-    match facts.add(record.name) {
-        Ok(()) => tell(visit, Item::Fact(Fact { text: record.name, facts })),
-        Err(error) => {
-            findings.add_odd_fact(file, record, &error);
-            Ok(())
+    if record.is_fact() {
+        return match section.facts.add(record.name) {
+            Ok(()) => visit(Item::Fact(Fact { text: record.name, facts: &section.facts })),
+            Err(error) => {
+                findings.add_odd_fact(file, record, &error);
+                Ok(())
+            }
+        };
+    }
+    section.mappings += 1;
+    if record.id >= EventId::FIRST_SPECIAL {
+        findings.special_mapped += 1;
+        return Ok(());
+    }
+    match section.names.map(record) {
+        Mapped::New(_) => section.slots.push(NOT_MET),
+        Mapped::Moved { before, .. } => {
+            findings.count_moved(record, section.names.name(before), file);
+            section.slots.push(NOT_MET);
+        }
+        Mapped::Again(_) => {}
+        Mapped::Full => {
+            findings.names_full += 1;
+            return Ok(());
         }
     }
+    visit(Item::Mapping(*record))
+}
+
+/// Takes in a damaged stretch behind a record at `from`; returns that record, if it is too long.
+#[cold]
+#[inline(never)]
+fn take_damage(
+    damage: &Damage,
+    from: Option<Moment>,
+    clock: &mut Clock,
+    stretch: &mut Option<Stretch>,
+    section: &mut Section<'_>,
+) -> Option<Overlap> {
+    if damage.skipped_bytes > 0 || damage.is_torn_tail() {
+        stretch.get_or_insert(Stretch { from });
+        clock.waits = true;
+    }
+    section.skipped_bytes += damage.skipped_bytes;
+    damage.resumed_at.filter(|&at| at < damage.offset).map(|resumed_at| Overlap { resumed_at, end: damage.offset })
 }
 
 /// Hands out a damaged stretch, as far as it is within the time that was asked for.
@@ -261,7 +299,7 @@ pub(crate) struct Trace {
     pub(crate) findings: Findings,
     pub(crate) files: Vec<FileSummary>,
     events_read: u64,
-    events_selected: u64,
+    pub(crate) events_selected: u64,
     /// All names that were mapped, in files with or without records of them, if somebody asks.
     mapped_names: Option<HashSet<String>>,
     /// Called when a pipe has no more events for now.
@@ -270,6 +308,12 @@ pub(crate) struct Trace {
     pub(crate) formats: Formats,
     /// Whether gaps are handed out although only events were asked for, without a say in the limit.
     pub(crate) keeps_gaps: bool,
+    /// Which part is being read, and which was before it; the last record of that.
+    reading: Option<Part>,
+    part_before: Option<Part>,
+    last_moment: Option<Moment>,
+    /// The last part that was there when all were looked for, and is not there any more.
+    gone: Option<(Part, anyhow::Error)>,
 }
 
 impl Trace {
@@ -288,6 +332,10 @@ impl Trace {
             before_wait: None,
             formats: Formats::default(),
             keeps_gaps: false,
+            reading: None,
+            part_before: None,
+            last_moment: None,
+            gone: None,
         }
     }
 
@@ -311,42 +359,66 @@ impl Trace {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let mut clock = Clock::new(self.selection.time);
         let mut left = self.selection.limit.unwrap_or(u64::MAX);
-        // The part that was read last, and its last record.
-        let mut before: Option<(Part, Option<Moment>)> = None;
-        // The last file that was there when all were looked for, and is not there any more.
-        let mut gone: Option<(Part, anyhow::Error)> = None;
         while left > 0
             && let Some(input) = self.inputs.next()
         {
-            let part = input.part.clone();
-            if gone.as_ref().is_some_and(|(gone, _)| part.as_ref().is_none_or(|part| part.trace != gone.trace)) {
-                self.findings.add_gone(gone.take());
-            }
-            let stretch = part.as_ref().and_then(|part| self.missing_before(part, before.as_ref()));
-            clock.waits |= stretch.is_some();
-            match self.read_file(input, stretch, &mut clock, &mut left, &mut visit) {
-                Ok(Some(last)) => {
-                    before = part.map(|part| (part, last));
-                    gone = None;
-                }
-                // What was in it is missing before the next part, if there is one.
-                Ok(None) => {}
-                Err(error) if is_not_found(&error) && part.is_some() => gone = part.map(|part| (part, error)),
-                Err(error) => return Err(error),
-            }
+            self.read_file(input, &mut clock, &mut left, &mut visit)?;
         }
-        self.findings.add_gone(gone);
+        self.findings.add_gone(self.gone.take());
         Ok(())
     }
 
+    /// Prepares to read a file; returns what is missing before it.
+    // Never inlined, as what comes at the end, so that the loop over records has the registers.
+    #[inline(never)]
+    fn begin_file(&mut self, input: &Input, clock: &mut Clock) -> Option<Stretch> {
+        self.reading.clone_from(&input.part);
+        let trace = input.part.as_ref().map(|part| &part.trace);
+        if self.gone.as_ref().is_some_and(|(gone, _)| trace != Some(&gone.trace)) {
+            self.findings.add_gone(self.gone.take());
+        }
+        let stretch = input.part.as_ref().and_then(|part| self.missing_before(part));
+        clock.waits |= stretch.is_some();
+        stretch
+    }
+
+    /// Takes in that a file was read, with the time of its last record.
+    #[inline(never)]
+    fn end_file(&mut self, last: Option<Moment>) {
+        self.last_moment = last;
+        self.part_before = self.reading.take();
+        self.gone = None;
+    }
+
+    /// Takes in that a file cannot be opened, as it could before. What was in a part that is gone is missing before the next one.
+    #[cold]
+    fn cannot_open(&mut self, error: anyhow::Error) -> Result<()> {
+        match self.reading.take() {
+            Some(part) if is_not_found(&error) => self.gone = Some((part, error)),
+            _ => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes in that a file has no valid header.
+    #[cold]
+    fn cannot_read(&mut self, name: &str, error: &Error) {
+        if self.reading.is_some() && matches!(error.kind(), ErrorKind::HeaderCut(0)) {
+            self.findings.torn.push(format!("{name} is empty, as when the traced program was killed"));
+            self.end_file(self.last_moment);
+        } else {
+            self.findings.add_unreadable(name, error);
+        }
+    }
+
     /// Takes notice of the parts of a trace that are missing before this one; those behind the part that was read last leave a gap.
-    fn missing_before(&mut self, part: &Part, before: Option<&(Part, Option<Moment>)>) -> Option<Stretch> {
-        match before {
-            Some((last, moment)) if last.trace == part.trace => {
+    fn missing_before(&mut self, part: &Part) -> Option<Stretch> {
+        match &self.part_before {
+            Some(last) if last.trace == part.trace => {
                 let is_missing = part.number > last.number.saturating_add(1);
                 is_missing.then(|| {
                     self.findings.add_missing_parts(&part.trace, last.number + 1, part.number - 1);
-                    Stretch { from: *moment }
+                    Stretch { from: self.last_moment }
                 })
             }
             _ => {
@@ -358,27 +430,24 @@ impl Trace {
         }
     }
 
-    /// Reads a file to its end, or until no more items are `left` to be handed out. `stretch` is what is missing before it. Returns its last
-    /// record; `None` if the file cannot be read.
+    /// Reads a file to its end, or until no more items are `left` to be handed out.
     fn read_file(
         &mut self,
         input: Input,
-        mut stretch: Option<Stretch>,
         clock: &mut Clock,
         left: &mut u64,
         visit: &mut impl FnMut(Item<'_>) -> Result<()>,
-    ) -> Result<Option<Option<Moment>>> {
+    ) -> Result<()> {
         let name = input.name.clone();
-        let rotated = input.part.clone();
-        if rotated.is_some() && input.head().is_empty() {
-            self.findings.torn.push(format!("{name} is empty, as when the traced program was killed"));
-            return Ok(Some(None));
-        }
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let path = input.path.clone().filter(|_| input.progress().total.is_some());
         let headerless = self.formats.no_header.then(|| first_byte_order(input.head()));
-        let bytes = input.read_ahead(self.before_wait.clone())?;
+        let mut stretch = self.begin_file(&input, clock);
+        let bytes = match input.read_ahead(self.before_wait.clone()) {
+            Ok(bytes) => bytes,
+            Err(error) => return self.cannot_open(error),
+        };
         let opened = match headerless {
             Some(byte_order) => Ok(RecoveringReader::assuming(bytes, Header { version: Version::V4, byte_order })),
             None => RecoveringReader::new(bytes),
@@ -386,8 +455,8 @@ impl Trace {
         let mut records = match opened {
             Ok(records) => records,
             Err(error) => {
-                self.findings.add_unreadable(&name, &error);
-                return Ok(None);
+                self.cannot_read(&name, &error);
+                return Ok(());
             }
         };
         let declared = Arc::clone(self.kinds.declared());
@@ -460,39 +529,11 @@ impl Trace {
                     }
                 }
                 Ok(Some(Recovered::Record(Record::Mapping(record)))) => {
-                    if record.is_fact() {
-                        take_fact(&mut section.facts, &record, &mut self.findings, &file, visit)?;
-                        continue;
-                    }
-                    section.mappings += 1;
-                    if record.id >= EventId::FIRST_SPECIAL {
-                        self.findings.special_mapped += 1;
-                        continue;
-                    }
-                    match section.names.map(&record) {
-                        Mapped::New(_) => section.slots.push(NOT_MET),
-                        Mapped::Moved { before, .. } => {
-                            self.findings.count_moved(&record, section.names.name(before), &file);
-                            section.slots.push(NOT_MET);
-                        }
-                        Mapped::Again(_) => {}
-                        Mapped::Full => {
-                            self.findings.names_full += 1;
-                            continue;
-                        }
-                    }
-                    tell(visit, Item::Mapping(record))?;
+                    take_mapping(&mut section, &record, &mut self.findings, &file, visit)?;
                 }
                 Ok(Some(Recovered::Damage(damage))) => {
-                    if damage.skipped_bytes > 0 || damage.is_torn_tail() {
-                        stretch.get_or_insert(Stretch { from: Moment::last_of(&records) });
-                        clock.waits = true;
-                    }
-                    overlap = damage
-                        .resumed_at
-                        .filter(|&at| at < damage.offset)
-                        .map(|resumed_at| Overlap { resumed_at, end: damage.offset });
-                    section.skipped_bytes += damage.skipped_bytes;
+                    let from = Moment::last_of(&records);
+                    overlap = take_damage(&damage, from, clock, &mut stretch, &mut section);
                     self.findings.add_damage(&file, &damage);
                 }
                 Ok(Some(Recovered::NewFile(header))) => {
@@ -505,7 +546,7 @@ impl Trace {
                     self.findings.add_second_header(&file, at);
                     let next = Section::new(header, at, false, self.formats, &declared, None);
                     let before = std::mem::replace(&mut section, next);
-                    self.end_section(before, &name, rotated.as_ref(), at);
+                    self.end_section(before, &name, at);
                     tell(visit, Item::Section(section.start(&file, have_declarations, torn_end)))?;
                 }
                 Ok(None) => {
@@ -524,12 +565,13 @@ impl Trace {
             }
         }
         let end = records.offset();
-        self.end_section(section, &name, rotated.as_ref(), end);
-        Ok(Some(Moment::last_of(&records)))
+        self.end_section(section, &name, end);
+        self.end_file(Moment::last_of(&records));
+        Ok(())
     }
 
-    fn end_section(&mut self, section: Section<'_>, file: &str, part: Option<&Part>, end: u64) {
-        if let Some(part) = part {
+    fn end_section(&mut self, section: Section<'_>, file: &str, end: u64) {
+        if let Some(part) = &self.reading {
             self.findings.check_part(file, part, &section.facts);
         }
         self.findings.dropped = self.findings.dropped.saturating_add(section.loss.records());
@@ -543,7 +585,7 @@ impl Trace {
             mappings: section.mappings,
             bytes: end.saturating_sub(section.at + section.skipped_bytes),
             facts: (self.files.len() < MAX_FACTS_OF_FILES).then(|| Rc::new(section.facts)),
-            part: part.cloned(),
+            part: self.reading.clone(),
         });
         if let Some(mapped) = &mut self.mapped_names {
             let room = Names::MAX_SLOTS.saturating_sub(mapped.len());

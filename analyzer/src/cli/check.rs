@@ -8,7 +8,7 @@ use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::{Output, is_broken_pipe};
 use crate::progress::Bar;
-use crate::trace::{Item, Trace};
+use crate::trace::Trace;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let files = Files::open(&args.files.files, &args.files.events, false)?;
@@ -17,11 +17,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, Selection::default());
     trace.formats = args.files.formats.formats();
-    let mut events = 0_u64;
-    trace.for_each(|item| {
-        events += u64::from(matches!(item, Item::Event(_)));
-        Ok(())
-    })?;
+    trace.for_each(|_| Ok(()))?;
     drop(bar);
     trace.say_findings();
 
@@ -36,7 +32,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome> {
     let only_torn = trace.outcome(false) == Outcome::Good && !trace.findings.torn.is_empty() && !longer;
     let reason = if only_torn { "ends inside a record; " } else { "" };
     let mappings = count(trace.files.iter().map(|file| file.mappings).sum(), "mapping");
-    let events = count(events, "event");
+    let events = count(trace.events_selected, "event");
     let bytes: u64 = trace.files.iter().map(|file| file.bytes).sum();
     let gaps = count(trace.findings.gaps, "dropped record");
     let mut output = Output::create(None, [])?;

@@ -63,27 +63,9 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let read = trace.for_each(|item| {
         let output = &mut *output.borrow_mut();
         match item {
-            Item::Event(_) | Item::Gap(_) if timeless.is_some() => bail!(Timeless),
-            Item::Event(event) => render.event(&event, &mut output.block),
-            Item::Gap(gap) => render.gap(&gap, &mut output.block),
-            Item::Section(start) => {
-                timeless = render.wall().map(|wall| {
-                    wall.set_offset(None);
-                    start.file.to_owned()
-                });
-            }
-            Item::Fact(fact) => {
-                if let Some(wall) = render.wall() {
-                    wall.set_offset(fact.facts.wall_offset_ns());
-                    timeless = timeless.take().filter(|_| fact.facts.anchor().is_none());
-                }
-            }
-            Item::Start(timestamp_ns) => {
-                if let Some(wall) = render.wall() {
-                    wall.start(timestamp_ns);
-                }
-            }
-            Item::Mapping(_) | Item::Missing(_) => {}
+            Item::Event(event) if timeless.is_none() => render.event(&event, &mut output.block),
+            Item::Gap(gap) if timeless.is_none() => render.gap(&gap, &mut output.block),
+            item => tell_time(&item, render.wall(), &mut timeless)?,
         }
         output.write_if_full()
     });
@@ -107,6 +89,28 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     }
     trace.say_if_nothing_selected();
     Ok(trace.outcome(args.strict))
+}
+
+/// Sets the clock that times of day are told by, if they are; `timeless` is the file that does not say how.
+#[cold]
+fn tell_time(item: &Item<'_>, wall: Option<&mut WallClock>, timeless: &mut Option<String>) -> Result<()> {
+    let Some(wall) = wall else { return Ok(()) };
+    match item {
+        Item::Event(_) | Item::Gap(_) => bail!(Timeless),
+        Item::Section(start) => {
+            wall.set_offset(None);
+            *timeless = Some(start.file.to_owned());
+        }
+        Item::Fact(fact) => {
+            wall.set_offset(fact.facts.wall_offset_ns());
+            if fact.facts.anchor().is_some() {
+                *timeless = None;
+            }
+        }
+        Item::Start(timestamp_ns) => wall.start(*timestamp_ns),
+        Item::Mapping(_) | Item::Missing(_) => {}
+    }
+    Ok(())
 }
 
 /// There are events, but the time of day is not known.

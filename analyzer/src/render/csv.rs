@@ -31,6 +31,8 @@ impl Csv {
         Self { rows: PerKind::default(), only, wall }
     }
 
+    // Always, as its two callers are all there is.
+    #[inline(always)]
     fn time_and_pid(&self, timestamp_ns: u64, pid: u32, block: &mut Block) {
         block.decimal(timestamp_ns);
         block.byte(b',');

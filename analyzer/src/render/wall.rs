@@ -33,12 +33,15 @@ impl WallClock {
     }
 
     /// Returns how long after the first record of all a time is, and whether it is before it; as the time of day tells, which all files share.
+    #[cold]
     pub(super) fn since_start(&self, timestamp_ns: u64, start_ns: u64) -> (u64, bool) {
         let (now, start) = self.at(timestamp_ns).zip(self.start_ns).unwrap_or((timestamp_ns, start_ns));
         (now.abs_diff(start), now < start)
     }
 
     /// Writes `2023-11-14T22:13:20.000000000Z`.
+    // Apart from those who mostly do without.
+    #[cold]
     pub(super) fn put(&mut self, timestamp_ns: u64, block: &mut Block) {
         let Some(ns) = self.at(timestamp_ns) else { return block.put("unknown") };
         let second = ns / NANOS_PER_SEC;
@@ -55,6 +58,7 @@ impl WallClock {
     }
 
     /// Writes ns since 1970 as a decimal number, `unknown` where they are not known.
+    #[cold]
     pub(super) fn put_ns(&self, timestamp_ns: u64, unknown: &str, block: &mut Block) {
         match self.at(timestamp_ns) {
             Some(ns) => block.decimal(ns),
