@@ -422,28 +422,16 @@ impl Writeout {
                     break;
                 }
                 taken += self.take(index, front, payload, at_ns);
-                // While switched off nothing is added to a block that may be pending.
-                let is_stalled = self.output.is_full() && !self.is_off && {
-                    self.give_back_early();
-                    self.write_out_until(at_ns);
-                    self.output.is_stalled()
-                };
-                let tracked = &self.rings[index];
-                let has_more = tracked.taken < tracked.tail;
-                if has_more {
-                    (front, payload) = tracked.ring.record(tracked.taken);
-                    at_ns = self.ns(front.stamp);
-                }
-                if is_stalled {
-                    if has_more {
-                        next.push(Reverse((at_ns, index)));
-                    }
-                    reached_ns = next.peek().map_or(watermark_ns, |Reverse((next_ns, _))| *next_ns).min(watermark_ns);
+                if self.output.is_full() && self.write_full_block(at_ns) {
+                    reached_ns = self.rest_ns(&next, index).min(watermark_ns);
                     break 'all;
                 }
-                if !has_more {
+                let tracked = &self.rings[index];
+                if tracked.taken == tracked.tail {
                     break;
                 }
+                (front, payload) = tracked.ring.record(tracked.taken);
+                at_ns = self.ns(front.stamp);
             }
         }
         next.clear();
@@ -451,6 +439,29 @@ impl Writeout {
         self.write_marks(reached_ns);
         self.give_back_early();
         (taken, reached_ns)
+    }
+
+    /// Writes a block that is full; returns whether the target stalls.
+    #[cold]
+    fn write_full_block(&mut self, at_ns: u64) -> bool {
+        // While switched off nothing is added to a block that may be pending.
+        !self.is_off && {
+            self.give_back_early();
+            self.write_out_until(at_ns);
+            self.output.is_stalled()
+        }
+    }
+
+    /// The time of the first record that is not taken, of this ring or the `others`.
+    #[cold]
+    fn rest_ns(&mut self, others: &BinaryHeap<Reverse<(u64, usize)>>, index: usize) -> u64 {
+        let other_ns = others.peek().map_or(u64::MAX, |Reverse((other_ns, _))| *other_ns);
+        let tracked = &self.rings[index];
+        if tracked.taken == tracked.tail {
+            return other_ns;
+        }
+        let (front, _) = tracked.ring.record(tracked.taken);
+        self.ns(front.stamp).min(other_ns)
     }
 
     /// Takes a ring's next record, whose front and payload these are, out of it; returns its bytes there.
