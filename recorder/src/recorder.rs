@@ -343,7 +343,8 @@ impl Recorder {
         begin(plan, &options.file).map(|()| Self { number, has_ended: false })
     }
 
-    /// Waits until all that the calling thread, and any other before the call, has recorded is written to the file.
+    /// Waits until all that the calling thread, and any other before the call, has recorded is written to the file, or counted as lost since that
+    /// cannot be written, or recording is off: [`report`](Self::report) says.
     ///
     /// # Errors
     ///
@@ -642,8 +643,8 @@ fn end(commands: &Sender<Command>, timeouts: [Duration; 2]) -> Result<Report, Er
 
 /// Writes what has been recorded, before a program leaves by `_exit`: no handler of [`exit`](std::process::exit) runs then.
 ///
-/// Takes at most a second. Returns whether all that the calling thread, and any other before the call, has recorded is in the file; also if there is no
-/// recording. Safe in a signal handler.
+/// Takes at most a second. Returns whether all that the calling thread, and any other before the call, has recorded is in the file or counted as
+/// lost; also if there is no recording. Safe in a signal handler.
 pub fn flush_on_exit() -> bool {
     HUB.writer() != WriterState::Running || HUB.flush(EXIT_TIMEOUTS[0]) == Flushed::Written
 }

@@ -10,6 +10,8 @@ use crate::event::Registry;
 use crate::ring::Front;
 use crate::sync::{Ordering, Word};
 
+#[cfg(not(loom))]
+mod about;
 mod parts;
 mod target;
 
@@ -42,6 +44,10 @@ pub(crate) struct Output {
     target: Target,
     path: PathBuf,
     parts: Option<Parts>,
+    /// Whether files say what they are.
+    has_facts: bool,
+    /// How long the file is before anything is recorded.
+    front_bytes: u64,
     /// Whole records, behind a header if they are the first of the file.
     block: Block,
     /// So much of the block is written.
@@ -142,9 +148,14 @@ impl Output {
     /// a FIFO's reader either.
     pub(crate) fn create(path: &Path, rotation: Option<Rotation>) -> io::Result<Self> {
         let path = expand(path);
-        let Some(rotation) = rotation else { return Ok(Self::new(Target::open(&path)?, path, None)) };
-        let (parts, target) = Parts::open(&path, rotation)?;
-        Ok(Self::new(target, parts.path(), Some(parts)))
+        let (target, path, parts) = match rotation {
+            None => (Target::open(&path)?, path, None),
+            Some(rotation) => {
+                let (parts, target) = Parts::open(&path, rotation)?;
+                (target, parts.path(), Some(parts))
+            }
+        };
+        Ok(Self { has_facts: true, ..Self::new(target, path, parts) })
     }
 
     /// A file in memory, of at most so many bytes.
@@ -160,10 +171,12 @@ impl Output {
     }
 
     fn new(target: Target, path: PathBuf, parts: Option<Parts>) -> Self {
-        let mut output = Self {
+        Self {
             target,
             path,
             parts,
+            has_facts: false,
+            front_bytes: 0,
             block: Block::new(),
             done: 0,
             scratch: Vec::new(),
@@ -175,9 +188,7 @@ impl Output {
             trouble: None,
             messages: Vec::new(),
             has_told: Told::default(),
-        };
-        output.begin_file();
-        output
+        }
     }
 
     /// Empties the file, removes what is left of an earlier trace, and writes the header. That it stalls is no error.
@@ -188,6 +199,7 @@ impl Output {
         if self.target.is_regular() {
             self.target.cut(0)?;
         }
+        self.begin_file();
         let written = self.write_out(now_ns);
         match &self.trouble {
             Some(Trouble::Full(error, _) | Trouble::Failed(error)) => Err(copy(error)),
@@ -202,8 +214,14 @@ impl Output {
         self.unmap(0);
         self.scratch.clear();
         // Cannot fail: it is in memory.
-        let _ = TraceWriter::new(&mut self.scratch, ORDER);
+        if let Ok(mut file) = TraceWriter::new(&mut self.scratch, ORDER)
+            && self.has_facts
+        {
+            #[cfg(not(loom))]
+            let _ = file.facts(&about::facts(self.parts.as_ref().map(|parts| parts.number)));
+        }
         self.block.append(&self.scratch);
+        self.front_bytes = self.block.filled as u64;
     }
 
     /// The file, or the part of it, that is written.
@@ -463,8 +481,8 @@ impl Output {
             return false;
         }
         let Some(parts) = &mut self.parts else { return false };
-        // One with nothing but a header takes any block.
-        let is_due = self.length > HEADER_BYTES as u64
+        // One with nothing in it takes any block.
+        let is_due = self.length > self.front_bytes
             && self.length + self.block.filled as u64 > parts.rotation.bytes
             && parts.retry_ns <= now_ns;
         if !is_due {
@@ -536,8 +554,8 @@ fn whole_records(block: &[u8], done: usize, has_header: bool) -> Written {
             written.bytes = end;
         }
         let (records, untold, at_ns) = match record {
-            Record::Mapping(_) => {
-                written.names_lost += usize::from(!is_written);
+            Record::Mapping(mapping) => {
+                written.names_lost += usize::from(!is_written && !mapping.is_fact());
                 continue;
             }
             Record::Event(event) => (1, 0, event.timestamp_ns),

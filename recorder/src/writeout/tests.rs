@@ -468,6 +468,7 @@ fn what_an_earlier_recording_left_in_the_rings_is_counted_not_written() {
         from_ns: 1_050,
         segment: None,
     });
+    writer.begin().unwrap();
     thread.emit(60, 3);
     bench.at(70);
     writer.cycle(true);
