@@ -2,7 +2,7 @@
 
 mod segments;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use simpletrace_format::durable::{Checkpoint, Replayed, Ring, Segment, SegmentError, replay};
 use simpletrace_format::{
-    ByteOrder, HEADER_BYTES, MAX_NAME_BYTES, MAX_RECORD_BYTES, RECORD_HEADER_BYTES, Record, SliceReader, TraceWriter,
+    ByteOrder, Facts, HEADER_BYTES, MAX_NAME_BYTES, MAX_RECORD_BYTES, RECORD_HEADER_BYTES, Record, SliceReader,
+    TraceWriter,
 };
 
 pub(crate) use segments::Owner;
 use segments::SegmentFile;
+
+use crate::input::parts::{self, Part};
 
 /// What recorders write.
 const ORDER: ByteOrder = ByteOrder::Little;
@@ -58,7 +61,28 @@ pub(crate) struct Entry {
 }
 
 /// Appends to a trace what waits in its segment, and removes the segment. May be killed at any moment, and run again.
+///
+/// Of a trace in parts, the one that was being written is finished.
 pub(crate) fn recover(path: &Path, folder: &Path) -> Result<Recovered> {
+    let parts = if path.exists() { Vec::new() } else { parts::files_of(path) };
+    for (at, (_, part)) in parts.iter().enumerate().rev() {
+        let metadata = fs::metadata(part).with_context(|| format!("cannot open {}", part.display()))?;
+        if segments::find(folder, metadata.dev(), metadata.ino())?.is_none() {
+            continue;
+        }
+        let recovered = recover_file(part, folder)?;
+        for (_, begun) in &parts[at + 1..] {
+            // The recorder was killed between making the next part and going on there.
+            if fs::metadata(begun).is_ok_and(|metadata| metadata.len() == 0) {
+                let _ = fs::remove_file(begun);
+            }
+        }
+        return Ok(recovered);
+    }
+    if parts.is_empty() { recover_file(path, folder) } else { Err(nothing(path, folder)) }
+}
+
+fn recover_file(path: &Path, folder: &Path) -> Result<Recovered> {
     let name = path.display();
     let trace = OpenOptions::new().read(true).write(true).open(path).with_context(|| format!("cannot open {name}"))?;
     let metadata = trace.metadata().with_context(|| format!("cannot open {name}"))?;
@@ -86,7 +110,8 @@ pub(crate) fn recover(path: &Path, folder: &Path) -> Result<Recovered> {
     check_trace(&trace, metadata.len(), &segment)
         .with_context(|| format!("{name} is not as its recorder left it, so {shown} is of no use for it"))?;
     let rings = file.rings(&segment)?;
-    let replayed = write(&trace, checkpoint, &segment, rings).with_context(|| {
+    let part = Part::by_name(path).map(|part| part.number);
+    let replayed = write(&trace, part, &segment, rings).with_context(|| {
         // As it was before, for those who read it meanwhile.
         let _ = trace.set_len(checkpoint.length);
         format!("cannot write to {name}; {shown} is kept, so run this again when that is mended")
@@ -103,13 +128,19 @@ pub(crate) fn recover(path: &Path, folder: &Path) -> Result<Recovered> {
     })
 }
 
-/// Writes the rest of a trace.
-fn write(trace: &File, checkpoint: &Checkpoint, segment: &Segment, rings: Vec<Ring>) -> io::Result<Replayed> {
-    trace.set_len(checkpoint.length)?;
+/// Writes the rest of a trace, of which it may be a part.
+fn write(trace: &File, part: Option<u64>, segment: &Segment, rings: Vec<Ring>) -> io::Result<Replayed> {
+    let length = segment.checkpoint.length;
+    trace.set_len(length)?;
     let mut sink = BufWriter::with_capacity(BLOCK_BYTES, trace);
-    sink.seek(SeekFrom::Start(checkpoint.length))?;
-    let mut writer =
-        if checkpoint.length == 0 { TraceWriter::new(sink, ORDER)? } else { TraceWriter::append(sink, ORDER) };
+    sink.seek(SeekFrom::Start(length))?;
+    let mut writer = if length == 0 { TraceWriter::new(sink, ORDER)? } else { TraceWriter::append(sink, ORDER) };
+    if let (0, Some(part)) = (length, part) {
+        // Without this it would not count as one.
+        let mut facts = Facts::default();
+        facts.set(Facts::PART, &part.to_string());
+        writer.facts(&facts)?;
+    }
     let replayed = replay(segment, rings, &mut writer)?;
     writer.flush()?;
     trace.sync_all()?;
@@ -199,8 +230,7 @@ fn look(path: &Path) -> Result<Entry> {
     let replayed = if owner == Some(Owner::Dead) { Some(replay_to_nowhere(segment, rings)?) } else { None };
     let Checkpoint { device, inode, path, .. } = &segment.checkpoint;
     let trace = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
-    let is_there =
-        std::fs::metadata(&trace).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (*device, *inode));
+    let is_there = fs::metadata(&trace).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (*device, *inode));
     Ok(Entry {
         trace,
         is_there,
@@ -222,7 +252,7 @@ pub(crate) fn remove(path: &Path, folder: &Path) -> Result<(PathBuf, Option<Repl
     let mut file = if segments::is_segment_name(path) {
         SegmentFile::open(path)?
     } else {
-        let metadata = std::fs::metadata(path).with_context(|| {
+        let metadata = fs::metadata(path).with_context(|| {
             format!("cannot look at {}; `simpletrace-rs recover --list` shows the segments", path.display())
         })?;
         segments::find(folder, metadata.dev(), metadata.ino())?.ok_or_else(|| nothing(path, folder))?

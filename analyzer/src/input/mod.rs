@@ -5,7 +5,7 @@
 //! (`trace-file set`) is a short read and not a SIGBUS.
 
 mod files;
-mod parts;
+pub(crate) mod parts;
 mod read_ahead;
 
 use std::fs::File;

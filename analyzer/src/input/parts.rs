@@ -24,7 +24,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// What the name of a file says, be it compressed or not.
-    fn by_name(path: &Path) -> Option<Self> {
+    pub(crate) fn by_name(path: &Path) -> Option<Self> {
         let plain = if is_compressed(path) { path.with_extension("") } else { path.to_owned() };
         let digits = plain.extension()?.to_str()?;
         let number: u64 = digits.parse().ok().filter(|&number| number > 0)?;
@@ -65,8 +65,8 @@ pub(crate) fn is_not_found(error: &Error) -> bool {
     error.root_cause().downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// The parts of a trace that are there.
-fn open_parts(trace: &Path) -> Result<Vec<Input>> {
+/// The files that may be parts of a trace by their names, in order.
+pub(crate) fn files_of(trace: &Path) -> Vec<(u64, PathBuf)> {
     let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -79,11 +79,17 @@ fn open_parts(trace: &Path) -> Result<Vec<Input>> {
     found.sort_unstable();
     // While a part is being compressed, there are two of it.
     found.dedup_by_key(|&mut (number, ..)| number);
-    if !found.iter().any(|(number, _, path)| says_part(path, *number)) {
+    found.into_iter().map(|(number, _, path)| (number, path)).collect()
+}
+
+/// Opens the parts of a trace that are there.
+fn open_parts(trace: &Path) -> Result<Vec<Input>> {
+    let found = files_of(trace);
+    if !found.iter().any(|(number, path)| says_part(path, *number)) {
         return Ok(Vec::new());
     }
     let mut inputs = Vec::with_capacity(found.len());
-    for (_, _, path) in found {
+    for (_, path) in found {
         match Input::open(&path) {
             Ok(input) => inputs.push(input),
             // The recorder deletes the oldest.
