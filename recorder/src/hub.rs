@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::ring::{Owner, Refusal, Ring};
 use crate::rings::Rings;
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicI32;
+
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering, const_fn};
 pub(crate) use crate::wake::Ticket;
 use crate::wake::{Flushes, Kick, Waiting};
@@ -47,6 +50,9 @@ pub(crate) struct Hub {
     no_ring: AtomicU64,
     /// Events of the writer itself, as where all memory that is allocated is traced. They are no reason to write anything, as writing may cause more.
     writers_own: AtomicU64,
+    /// The descriptor of the file that is written, or -1 if there is none, or it may just be closed.
+    #[cfg(not(loom))]
+    file: AtomicI32,
     /// How many of either were reported by recordings that have ended.
     reported: [AtomicU64; 2],
 }
@@ -64,6 +70,8 @@ impl Hub {
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
                 writers_own: AtomicU64::new(0),
+                #[cfg(not(loom))]
+                file: AtomicI32::new(-1),
                 reported: [AtomicU64::new(0), AtomicU64::new(0)],
             }
         }
@@ -110,6 +118,13 @@ impl Hub {
     /// Events of the writer itself.
     pub(crate) fn writers_own(&self) -> u64 {
         self.writers_own.load(Ordering::Relaxed)
+    }
+
+    /// Says which descriptor is written to, for forked children to close. `None` before it is closed: another thread may get its number.
+    #[cfg(not(loom))]
+    pub(crate) fn set_file(&self, file: Option<i32>) {
+        // SeqCst: not to be moved behind the system call that closes it. A child sees all stores in the order of the program.
+        self.file.store(file.unwrap_or(-1), Ordering::SeqCst);
     }
 
     /// What an earlier recording has reported of both.
@@ -170,6 +185,11 @@ impl Hub {
             segment.close_in_child();
         }
         self.rings.set_segment(None);
+        let file = self.file.swap(-1, Ordering::Relaxed);
+        if file >= 0 {
+            // SAFETY: the writer, who is not here, had it open at the fork, and nobody else uses it.
+            unsafe { rustix::io::close(file) };
+        }
         self.no_ring.store(0, Ordering::Relaxed);
         self.writers_own.store(0, Ordering::Relaxed);
         self.set_reported_without_ring(0, 0);

@@ -221,6 +221,7 @@ impl Writeout {
             keeper.begin_file((identity, self.output.path()), 0);
         }
         let written = self.output.begin(self.now_ns)?;
+        self.show_file();
         self.count(written);
         self.note_progress();
         Ok(())
@@ -651,6 +652,10 @@ impl Writeout {
 
     /// Writes the block, in which, or in the file, all records before a time are.
     fn write_out_until(&mut self, until_ns: u64) {
+        let may_change_file = self.output.may_change_file();
+        if may_change_file {
+            self.hide_file();
+        }
         if self.output.begin_part_if_due(self.registry, self.now_ns) {
             #[cfg(not(loom))]
             if let (Some(keeper), Some(identity)) = (&mut self.keeper, self.output.identity()) {
@@ -658,6 +663,9 @@ impl Writeout {
             }
         }
         let written = self.output.write_out(self.now_ns);
+        if may_change_file {
+            self.show_file();
+        }
         self.count(written);
         self.note_progress();
         if self.output.path() != self.counts.file {
@@ -669,6 +677,18 @@ impl Writeout {
             // A reader has left, and the next one is to know what is missing.
             self.tell_missing();
         }
+    }
+
+    /// Says which file is open, for forked children to close.
+    fn show_file(&self) {
+        #[cfg(not(loom))]
+        self.hub.set_file(self.output.descriptor());
+    }
+
+    /// To be called before the file is closed.
+    fn hide_file(&self) {
+        #[cfg(not(loom))]
+        self.hub.set_file(None);
     }
 
     /// Counts what became of a block.
@@ -725,7 +745,9 @@ impl Writeout {
         self.output.end();
         self.messages.append(&mut self.output.take_messages());
         self.counts.parts += self.output.parts();
+        self.hide_file();
         self.output = output;
+        self.show_file();
         self.output.path().clone_into(&mut self.counts.file);
         self.count(begun);
         self.resume();
@@ -784,6 +806,7 @@ impl Writeout {
         self.write_out();
         self.deliver(&mut wait);
         self.output.end();
+        self.hide_file();
         self.output.finish_removals();
         #[cfg(not(loom))]
         if let Some(keeper) = &self.keeper {

@@ -229,6 +229,17 @@ impl Output {
         &self.path
     }
 
+    /// The descriptor that is written to, if there is one.
+    #[cfg(not(loom))]
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        self.target.descriptor()
+    }
+
+    /// Whether writing may close the file and open another one.
+    pub(crate) fn may_change_file(&self) -> bool {
+        self.parts.is_some() || self.is_pipe()
+    }
+
     /// Which file is written, if it is a regular one.
     #[cfg(not(loom))]
     pub(crate) fn identity(&self) -> Option<crate::segment::Identity> {
