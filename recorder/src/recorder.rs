@@ -55,7 +55,7 @@ pub enum Policy {
     /// It is counted and left out.
     Discard,
     /// The thread waits for the writer, at most for so long, or without end if `None`; only then is the event counted and left out.
-    /// Nobody waits while no writer runs.
+    /// Nobody waits while no writer runs. A signal handler that records waits, too.
     Block(Option<Duration>),
 }
 
@@ -65,7 +65,7 @@ pub enum Policy {
 pub enum Clock {
     /// The processor's time-stamp counter, converted to `CLOCK_MONOTONIC` by the writer; where it is unfit, that clock itself.
     Auto,
-    /// `CLOCK_MONOTONIC`, which costs about 15 ns more per event.
+    /// `CLOCK_MONOTONIC`, which costs about 15 ns more per event; for this process's later recordings, too.
     Monotonic,
 }
 
@@ -130,7 +130,7 @@ impl Options {
         self
     }
 
-    /// Whether records bear the id of their thread where the format has the id of the process.
+    /// Whether records bear the id of their thread where the format has the id of the process. Gaps that are nobody's own have a 0 there.
     #[must_use]
     pub const fn thread_ids(mut self, thread_ids: bool) -> Self {
         self.thread_ids = thread_ids;
@@ -563,6 +563,9 @@ fn begin_writer(
     });
     if options.clock == Clock::Monotonic {
         writeout.use_monotonic();
+    } else if HUB.is_monotonic() {
+        let earlier = "an earlier recording of this process did without the time-stamp counter";
+        writeout.note_clock_fault(clock::tsc_unfit().unwrap_or(earlier));
     }
     writeout.keep_spares();
     let (commands, receiver) = mpsc::channel();

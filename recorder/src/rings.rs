@@ -157,6 +157,11 @@ impl Rings {
         let _ = self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |made| made.checked_sub(1));
     }
 
+    /// How many rings a thread could have at once.
+    pub(crate) fn spares(&self) -> usize {
+        self.iter().filter(|ring| ring.is_idle() && self.is_current(ring)).count()
+    }
+
     /// Gives a ring back, with whatever is in it; its owner's last act.
     pub(crate) fn give_back(&self, ring: &Ring) {
         ring.release();

@@ -129,6 +129,8 @@ struct Tracked {
 struct Told {
     in_band: u64,
     nested: u64,
+    /// A gap is told whose end is not.
+    is_open: bool,
 }
 
 /// A `dropped` record for later.
@@ -205,6 +207,11 @@ impl Writeout {
         }
         writeout.find_rings();
         writeout
+    }
+
+    /// Says why the time-stamp counter is not used, though it was wanted.
+    pub(crate) fn note_clock_fault(&mut self, fault: &str) {
+        self.clock_fault = Some(fault.to_owned());
     }
 
     /// Changes to `CLOCK_MONOTONIC` before anything is written.
@@ -536,17 +543,22 @@ impl Writeout {
                 };
                 let count = lost.saturating_sub(tracked.told.in_band);
                 tracked.told.in_band += count;
+                tracked.told.is_open = true;
                 self.write_marks(at_ns);
                 self.dropped(at_ns, pid, count);
             }
             Kind::GapEnd => {
                 let rest = word(0).saturating_sub(tracked.told.in_band);
                 tracked.told.in_band += rest;
+                // If it began in an earlier recording, that one has told it.
+                let is_open = std::mem::take(&mut tracked.told.is_open) || rest > 0;
                 self.write_marks(at_ns);
                 if rest > 0 {
                     self.dropped(at_ns, pid, rest);
                 }
-                self.dropped(at_ns, pid, 0);
+                if is_open {
+                    self.dropped(at_ns, pid, 0);
+                }
             }
             Kind::Owner => {
                 // An owner from before this recording may have lost events before it, too.
@@ -554,7 +566,7 @@ impl Writeout {
                 let ended = tracked.report(before);
                 tracked.before = before;
                 tracked.owner = ThreadReport { thread_id: word(0) as u32, ..ThreadReport::default() };
-                self.add_thread(ended);
+                Self::add_thread(&mut self.counts.threads, ended);
             }
         }
     }
@@ -717,8 +729,7 @@ impl Writeout {
 
     /// Makes rings for threads to come, so that they need not; to be called when there is time.
     pub(crate) fn keep_spares(&self) {
-        let idle = self.hub.rings.iter().filter(|ring| ring.is_idle()).count();
-        for _ in idle..SPARES {
+        for _ in self.hub.rings.spares()..SPARES {
             // If there is no memory, threads will find out, and count.
             let _ = self.hub.rings.add(self.hub.is_monotonic());
         }
@@ -832,8 +843,8 @@ impl Writeout {
             let losses = tracked.ring.losses();
             tracked.ring.set_reported(losses);
             tracked.at_end = Some(losses);
-            let Told { in_band, nested } =
-                std::mem::replace(&mut tracked.told, Told { in_band: losses.in_band(), nested: losses.nested });
+            let Told { in_band, nested, .. } = tracked.told;
+            (tracked.told.in_band, tracked.told.nested) = (losses.in_band(), losses.nested);
             let rest = losses.in_band() - in_band + (losses.nested - nested);
             rests.push((self.pid.unwrap_or(tracked.owner.thread_id), rest));
         }
@@ -864,11 +875,10 @@ impl Writeout {
         }
     }
 
-    fn add_thread(&mut self, thread: ThreadReport) {
+    fn add_thread(threads: &mut Vec<ThreadReport>, thread: ThreadReport) {
         if thread.thread_id == 0 {
             return;
         }
-        let threads = &mut self.counts.threads;
         if threads.len() < MAX_THREADS {
             threads.push(thread);
         } else if let Some(others) = threads.last_mut() {
@@ -886,9 +896,7 @@ impl Writeout {
             let losses = tracked.at_end.unwrap_or_else(|| tracked.ring.losses());
             add(&mut report.lost, lost(losses.since(tracked.at_start)));
             report.ring_bytes += tracked.ring.capacity_bytes();
-            if tracked.owner.thread_id != 0 {
-                report.threads.push(tracked.report(losses));
-            }
+            Self::add_thread(&mut report.threads, tracked.report(losses));
         }
         report.rings = self.rings.len() as u32;
         report.write_error = self.output.trouble();
@@ -917,7 +925,7 @@ impl Tracked {
             last_stamp: 0,
             stuck: None,
             held_ticks: None,
-            told: Told { in_band: before.in_band(), nested: before.nested },
+            told: Told { in_band: before.in_band(), nested: before.nested, is_open: false },
             owner: ThreadReport { thread_id, ..ThreadReport::default() },
             before,
             at_start: before,

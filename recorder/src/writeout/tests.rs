@@ -818,3 +818,58 @@ fn while_off_rings_are_emptied_even_if_the_target_takes_nothing() {
     assert!(matches!(lines[3], Dropped(1_030..=1_060, 0, 0)));
     assert_eq!(lines[4..], [Happened(1_060, 7, 3)]);
 }
+
+#[test]
+fn what_an_emit_holds_back_is_converted_by_the_anchors_around_it() {
+    let mut bench = Bench::new();
+    let thread = bench.thread(7);
+    // Ten ticks are one ns, and five from tick 400 on: not for so long that anything would be wrong with it.
+    let ticks = Arc::clone(&bench.ticks);
+    bench.writer.take_anchor = Box::new(move |_| {
+        let ticks = ticks.load(SeqCst);
+        let ns = if ticks <= 400 { 1_000 + ticks / 10 } else { 1_040 + (ticks - 400) / 5 };
+        Anchor { ticks, ns, error_ticks: 0 }
+    });
+    thread.emit_slowly(20, 1, || {
+        for ns in [40, 60, 80, 100] {
+            bench.cycle(ns);
+        }
+        assert_eq!(bench.lines(), []);
+    });
+    bench.cycle(120);
+    assert_eq!(bench.lines()[1..], [Happened(1_020, 7, 1)]);
+}
+
+#[test]
+fn a_gap_that_an_earlier_recording_has_told_is_neither_counted_nor_closed_in_the_next() {
+    let mut bench = Bench::new();
+    let thread = bench.thread(7);
+    // A word each, behind two: eight and the mark of a gap go into the smallest ring beside its owner's record.
+    for event in 0..20 {
+        thread.emit(10 + event, event);
+    }
+    bench.at(40);
+    assert!(bench.writer.finish(|| false));
+    let report = bench.writer.report();
+    let lost = report.lost.full;
+    assert!(lost > 0 && report.records + lost == 20, "{report:?}");
+    assert_eq!(bench.lines().last(), Some(&Dropped(1_010 + report.records, 7, lost)));
+    let (output, file) = Output::in_memory(usize::MAX);
+    let mut writer = Writeout::new(Setup {
+        hub: bench.hub,
+        registry: &REGISTRY,
+        take_anchor: take_anchor(&bench.ticks),
+        first_anchor: Some(Anchor { ticks: 0, ns: 1_000, error_ticks: 0 }),
+        output,
+        pid: None,
+        from_ns: 1_050,
+        segment: None,
+    });
+    writer.begin().unwrap();
+    thread.emit(60, 20);
+    bench.at(70);
+    writer.cycle(true);
+    assert_eq!(lines(&file.lock().unwrap()), [Mapping(0, "first".into()), Happened(1_060, 7, 20)]);
+    let report = writer.report();
+    assert_eq!((report.records, report.lost.total()), (1, 0));
+}
