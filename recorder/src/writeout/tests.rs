@@ -832,7 +832,8 @@ fn what_an_emit_holds_back_is_converted_by_the_anchors_around_it() {
     });
     thread.emit_slowly(20, 1, || {
         for ns in [40, 60, 80, 100] {
-            bench.cycle(ns);
+            bench.at(ns);
+            bench.writer.cycle(true);
         }
         assert_eq!(bench.lines(), []);
     });
