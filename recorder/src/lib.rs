@@ -8,10 +8,12 @@
 //! - The file is in order of time across threads, and each thread's events are in the order in which it recorded them.
 //! - An event that is not in the file is counted, by thread and cause, and the file says where in time it is missing.
 //! - Data is in the file 100 ms after the event, unless a thread is off its processor inside an emit, or the target takes nothing.
-//! - A full disk or a dead writer never stops the program; it is told once, and events are counted.
+//! - A full disk, a reader that stalls or a dead writer never stops the program; it is told once, and events are counted.
+//! - A forked child records into a file of its own. A program that exits does so within a second.
+//! - On request: recordings that survive `SIGKILL` ([`Options::durable`]), and traces in parts ([`Options::rotate`]).
 //!
-//! What is not: that events survive `SIGKILL` or `_exit` (the last 100 ms may be lost), recording in a forked child, and times across
-//! threads that are exact beyond what the processors' counters agree on.
+//! What is not: that the last 100 ms survive `SIGKILL` without that, or `_exit` without [`flush_on_exit`]; that anything survives power loss; and
+//! times across threads that are exact beyond what the processors' counters agree on.
 //!
 //! Start at [`Event`], [`register`], [`enable`] and [`Recorder::start`]; readers of the file need the [`declarations`]; docs/RECORDER.md says how it works and why it is right.
 //!
