@@ -50,6 +50,8 @@ mod fork;
 mod hub;
 #[cfg(all(loom, test))]
 mod models;
+#[cfg(not(loom))]
+mod options;
 mod output;
 mod pattern;
 #[cfg(not(loom))]
@@ -61,6 +63,8 @@ mod rings;
 mod say;
 #[cfg(not(loom))]
 mod segment;
+#[cfg(not(loom))]
+mod serve;
 mod sync;
 #[cfg(not(loom))]
 mod thread;
@@ -70,7 +74,9 @@ mod writeout;
 pub use arg::Arg;
 pub use event::{Event, RegisterError, Switched};
 #[cfg(not(loom))]
-pub use recorder::{Clock, Error, Fork, Options, Policy, Recorder, flush_on_exit};
+pub use options::{Clock, Error, Fork, Options, Policy};
+#[cfg(not(loom))]
+pub use recorder::{Recorder, flush_on_exit};
 pub use report::{ClockReport, Lost, Report, ThreadReport};
 
 /// What all threads of the process share.

@@ -23,12 +23,12 @@ use crate::ring::{Front, Kind, Losses, Ring, Stamp};
 use crate::segment::{Keeper, Segment};
 use crate::sync::{Ordering, Word};
 
+mod tracked;
+
+use tracked::{Tracked, lost};
+
 /// Where there is no barrier, what was stamped so long ago is taken to be visible.
 const GRACE_NS: u64 = 10_000_000;
-/// An emit that takes longer than this is given up: the thread was stopped, or jumped out of a signal handler.
-const STUCK_NS: u64 = 2_000_000_000;
-/// How often to look again at an open gate: an emit takes a few ns unless its thread is off its processor.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 200 };
 /// Idle rings kept ready.
 const SPARES: usize = 2;
 /// The most threads that are reported one by one.
@@ -95,42 +95,6 @@ pub(crate) struct Writeout {
     messages: Vec<String>,
     /// The report's counts; the rest of it is put together when somebody asks.
     counts: Report,
-}
-
-/// A ring as the writer sees it.
-struct Tracked {
-    ring: &'static Ring,
-    /// Records before it have been taken out.
-    taken: u64,
-    /// Records before it are visible.
-    tail: u64,
-    /// The ring holds nothing earlier that is not visible.
-    safe_ns: u64,
-    /// The ring's last stamp, looked at before the barrier: then what came before that stamp is visible behind it. Looked at behind
-    /// the tail, it could be that of an emit which began after the tail was loaded, and a record between the two be missed.
-    last_stamp: u64,
-    /// An emit that has been under way for long: its gate's number, and since when.
-    stuck: Option<(u64, u64)>,
-    /// The ticks before which nothing will come of an emit that holds the watermark back.
-    held_ticks: Option<u64>,
-    /// The losses that are in the file.
-    told: Told,
-    owner: ThreadReport,
-    /// The losses of the owners before.
-    before: Losses,
-    /// The losses before this recording.
-    at_start: Losses,
-    /// Those at its end.
-    at_end: Option<Losses>,
-}
-
-/// Losses of a ring that are in the file.
-#[derive(Default)]
-struct Told {
-    in_band: u64,
-    nested: u64,
-    /// A gap is told whose end is not.
-    is_open: bool,
 }
 
 /// A `dropped` record for later.
@@ -843,7 +807,7 @@ impl Writeout {
             let losses = tracked.ring.losses();
             tracked.ring.set_reported(losses);
             tracked.at_end = Some(losses);
-            let Told { in_band, nested, .. } = tracked.told;
+            let (in_band, nested) = (tracked.told.in_band, tracked.told.nested);
             (tracked.told.in_band, tracked.told.nested) = (losses.in_band(), losses.nested);
             let rest = losses.in_band() - in_band + (losses.nested - nested);
             rests.push((self.pid.unwrap_or(tracked.owner.thread_id), rest));
@@ -908,81 +872,6 @@ impl Writeout {
         report.clock.error_ns = self.converter.error_ns();
         report
     }
-}
-
-impl Tracked {
-    /// Begins with what the ring holds. What an earlier recording has reported as lost is not lost in this one.
-    fn new(ring: &'static Ring, safe_ns: u64) -> Self {
-        let before = ring.reported();
-        let taken = ring.head();
-        // Otherwise the ring says itself whose it is.
-        let thread_id = if taken > 0 { ring.owner_id() } else { 0 };
-        Self {
-            ring,
-            taken,
-            tail: taken,
-            safe_ns,
-            last_stamp: 0,
-            stuck: None,
-            held_ticks: None,
-            told: Told { in_band: before.in_band(), nested: before.nested, is_open: false },
-            owner: ThreadReport { thread_id, ..ThreadReport::default() },
-            before,
-            at_start: before,
-            at_end: None,
-        }
-    }
-
-    /// Looks at the ring behind the barrier; returns until when it is complete.
-    fn look(&mut self, complete_ns: u64, now_ns: u64, converter: &mut Converter) -> u64 {
-        let mut gate = self.ring.gate();
-        for _ in 0..LOOKS {
-            // Another odd number would say as well that the emit is over, but not bring its tail along as a closed gate does.
-            if gate & 1 == 0 {
-                break;
-            }
-            std::hint::spin_loop();
-            gate = self.ring.gate();
-        }
-        let is_under_way = gate & 1 != 0;
-        // Only now, behind the last look at the gate.
-        self.tail = self.ring.tail();
-        self.held_ticks = None;
-        if is_under_way {
-            let since_ns = match self.stuck {
-                Some((number, since_ns)) if number == gate => since_ns,
-                _ => now_ns,
-            };
-            self.stuck = Some((gate, since_ns));
-            if now_ns.saturating_sub(since_ns) < STUCK_NS {
-                // What is being recorded has a stamp not before the one that was the last before the barrier.
-                let last = self.last_stamp;
-                self.held_ticks = Some(last);
-                if converter.reaches_back_to(last) {
-                    self.safe_ns = self.safe_ns.max(converter.ns(last).min(complete_ns));
-                }
-                return self.safe_ns;
-            }
-        } else {
-            self.stuck = None;
-        }
-        self.safe_ns = self.safe_ns.max(complete_ns);
-        complete_ns
-    }
-
-    /// The owner's numbers, given the ring's losses until its end.
-    fn report(&self, losses: Losses) -> ThreadReport {
-        ThreadReport {
-            lost: lost(losses.since(self.before)),
-            high_water_bytes: self.ring.high_water_bytes(),
-            ..self.owner
-        }
-    }
-}
-
-fn lost(losses: Losses) -> Lost {
-    let Losses { full, timed_out, too_large, nested } = losses;
-    Lost { full, timed_out, too_large, nested, ..Lost::default() }
 }
 
 fn add(sum: &mut Lost, more: Lost) {

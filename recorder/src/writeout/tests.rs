@@ -8,6 +8,7 @@ use simpletrace_format::{Record, SliceReader};
 
 use rustix::io::Errno;
 
+use super::tracked::STUCK_NS;
 use super::*;
 use crate::event::Event;
 use crate::hub::WriterState;
