@@ -293,6 +293,7 @@ pub(crate) struct Locked<'a>(MutexGuard<'a, Inner>);
 
 impl Locked<'_> {
     /// As [`Registry::keep_names`] with `None`.
+    #[cfg(not(loom))]
     pub(crate) fn keep_no_names(&mut self) {
         self.0.segment = None;
     }

@@ -21,7 +21,6 @@
 
 use crossbeam_utils::CachePadded;
 pub(crate) use simpletrace_format::durable::{Front, Kind, RECORD_WORDS, Stamp};
-use simpletrace_format::durable::{RING_HEADER_BYTES, ring_at};
 use simpletrace_format::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES};
 
 use crate::hub::Hub;
@@ -202,6 +201,9 @@ pub(crate) struct Ring {
 #[cfg(all(not(loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     use std::mem::offset_of;
+
+    use simpletrace_format::durable::{RING_HEADER_BYTES, ring_at};
+
     const RARE: usize = offset_of!(Ring, rare);
     assert!(size_of::<Ring>() == RING_HEADER_BYTES);
     assert!(offset_of!(Private, capacity) == ring_at::CAPACITY);

@@ -75,8 +75,10 @@ mod leak {
         }
     }
 }
+#[cfg(all(loom, test))]
+pub(crate) use leak::free_leaked;
 #[cfg(loom)]
-pub(crate) use leak::{free_leaked, leak};
+pub(crate) use leak::leak;
 
 /// Declares a function that is `const`, except under loom, whose atomics cannot be made at compile time.
 macro_rules! const_fn {

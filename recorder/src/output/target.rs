@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -294,7 +294,7 @@ impl Target {
     #[cfg(not(loom))]
     pub(super) fn descriptor(&self) -> Option<i32> {
         match &self.handle {
-            Handle::File(file) => Some(file.as_raw_fd()),
+            Handle::File(file) => Some(std::os::fd::AsRawFd::as_raw_fd(file)),
             _ => None,
         }
     }
