@@ -78,7 +78,7 @@ impl World {
 
     fn writer(self) -> Writer {
         let (output, bytes) = Output::in_memory(1 << 20);
-        let writeout = Writeout::new(Setup {
+        let mut writeout = Writeout::new(Setup {
             hub: self.hub,
             registry: &REGISTRY,
             take_anchor: Box::new(move |_| {
@@ -90,6 +90,7 @@ impl World {
             pid: None,
             from_ns: 0,
         });
+        writeout.begin().expect("room for a header");
         Writer { writeout, bytes, reached: Vec::new() }
     }
 }

@@ -213,12 +213,12 @@ impl Output {
         self.length = 0;
         self.unmap(0);
         self.scratch.clear();
-        // Cannot fail: it is in memory.
-        if let Ok(mut file) = TraceWriter::new(&mut self.scratch, ORDER)
-            && self.has_facts
-        {
-            #[cfg(not(loom))]
-            let _ = file.facts(&about::facts(self.parts.as_ref().map(|parts| parts.number)));
+        // Cannot fail, nor can what follows: it is in memory.
+        let _ = TraceWriter::new(&mut self.scratch, ORDER);
+        #[cfg(not(loom))]
+        if self.has_facts {
+            let facts = about::facts(self.parts.as_ref().map(|parts| parts.number));
+            let _ = TraceWriter::append(&mut self.scratch, ORDER).facts(&facts);
         }
         self.block.append(&self.scratch);
         self.front_bytes = self.block.filled as u64;
