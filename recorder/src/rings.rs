@@ -264,3 +264,27 @@ impl Rings {
         Some(leak(Box::new(Ring::new(capacity_words, generation, None, leak(words)))))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_of_another_size_do_not_count_for_those_of_this_one() {
+        let (hub, owner) = (Hub::new(), || 0);
+        let rings = &hub.rings;
+        rings.set_ring_bytes(256);
+        let first = rings.acquire(&hub, 1, false, &owner).expect("a ring");
+        for _ in 1..MAX_RINGS {
+            rings.add(false).expect("a ring");
+        }
+        assert_eq!((rings.add(false), rings.spares()), (None, MAX_RINGS as usize - 1));
+        rings.set_ring_bytes(512);
+        assert_eq!(rings.spares(), 0);
+        let second = rings.acquire(&hub, 2, false, &owner).expect("a ring of the new size");
+        assert_eq!((first.capacity_bytes(), second.capacity_bytes()), (256, 512));
+        // One of old that is given back is nobody's any more.
+        rings.give_back(first);
+        assert_eq!((rings.spares(), rings.given_back()), (0, 1));
+    }
+}

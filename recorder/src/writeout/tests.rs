@@ -875,3 +875,21 @@ fn a_gap_that_an_earlier_recording_has_told_is_neither_counted_nor_closed_in_the
     let report = writer.report();
     assert_eq!((report.records, report.lost.total()), (1, 0));
 }
+
+#[test]
+fn the_writers_own_events_are_counted_but_make_no_work() {
+    let mut bench = Bench::new();
+    bench.hub.count_writers_own();
+    // Writing may cause more of them, for ever.
+    assert_eq!(bench.cycle(10), Cycle::Idle);
+    let thread = bench.thread(7);
+    bench.cycle(20);
+    assert_eq!(bench.lines(), [Dropped(0, 0, 1), Dropped(1_020, 0, 0)]);
+    thread.emit(30, 1);
+    bench.cycle(40);
+    assert_eq!(
+        bench.lines(),
+        [Dropped(0, 0, 1), Dropped(1_020, 0, 0), Mapping(0, "first".into()), Happened(1_030, 7, 1)]
+    );
+    assert_eq!(bench.writer.report().lost.no_ring, 1);
+}
