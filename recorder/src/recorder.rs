@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
 use crate::hub::{Flushed, WriterState};
@@ -57,6 +57,18 @@ pub(crate) struct Plan {
 pub(crate) fn lock_session() -> MutexGuard<'static, Session> {
     // Nothing is left half-done in there when a thread panics.
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The session, unless somebody has it for so long: a thread that was interrupted by the handler that waits here, say.
+fn lock_session_until(deadline: Instant) -> Option<MutexGuard<'static, Session>> {
+    loop {
+        match SESSION.try_lock() {
+            Ok(session) => return Some(session),
+            Err(TryLockError::Poisoned(session)) => return Some(session.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
 }
 
 /// A recording that goes on until this is dropped or the process exits.
@@ -418,8 +430,7 @@ pub fn flush_on_exit() -> bool {
 fn at_exit() {
     static ONCE: Once = Once::new();
     extern "C" fn finish() {
-        // Whoever holds the lock is ending or starting a recording, and will not get any further.
-        let Ok(session) = SESSION.try_lock() else { return };
+        let Some(session) = lock_session_until(Instant::now() + SLACK) else { return };
         let commands = match &*session {
             Session::Recording(recording) if recording.process_id == std::process::id() => recording.commands.clone(),
             _ => return,

@@ -734,6 +734,7 @@ impl Writeout {
         self.cycle(true);
         self.is_off = is_off;
         self.resume();
+        self.note_progress();
     }
 
     /// Tells what is missing from before, now that there is a file again.
