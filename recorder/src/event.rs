@@ -263,9 +263,11 @@ impl Registry {
         self.lock().set_suspended(is_suspended);
     }
 
-    /// Keeps everybody else away until what is returned is dropped, in the parent or in the child.
-    pub(crate) fn lock_for_fork(&self) -> Locked<'_> {
-        Locked(self.lock())
+    /// Keeps everybody else away until what is returned is dropped, in the parent or in the child. `None` if the calling thread has the lock itself, and
+    /// was interrupted.
+    #[cfg(not(loom))]
+    pub(crate) fn lock_for_fork(&self) -> Option<Locked<'_>> {
+        crate::recorder::lock_soon(&self.inner).map(Locked)
     }
 
     /// The name of the event with this number. Takes no lock.
@@ -289,11 +291,12 @@ impl Registry {
 }
 
 /// The registry while a process forks.
+#[cfg(not(loom))]
 pub(crate) struct Locked<'a>(MutexGuard<'a, Inner>);
 
+#[cfg(not(loom))]
 impl Locked<'_> {
     /// As [`Registry::keep_names`] with `None`.
-    #[cfg(not(loom))]
     pub(crate) fn keep_no_names(&mut self) {
         self.0.segment = None;
     }

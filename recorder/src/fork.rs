@@ -11,7 +11,7 @@ use std::sync::{MutexGuard, Once};
 
 use crate::event::Locked;
 use crate::hub::WriterState;
-use crate::recorder::{FIRST_ANCHOR, Session, lock_session};
+use crate::recorder::{FIRST_ANCHOR, Session, lock_session_soon};
 use crate::{HUB, REGISTRY, thread};
 
 /// Sees to it that forked children are told. To be called before anything is recorded.
@@ -23,10 +23,10 @@ pub(crate) fn watch() {
     });
 }
 
-/// The locks that are held across a fork.
+/// The locks that are held across a fork. None, if a signal handler forks that has interrupted whoever has it: that one is in the child, too.
 struct Held {
-    session: MutexGuard<'static, Session>,
-    registry: Locked<'static>,
+    session: Option<MutexGuard<'static, Session>>,
+    registry: Option<Locked<'static>>,
 }
 
 // Without destructor, as it is empty but during a fork.
@@ -36,7 +36,7 @@ thread_local! {
 
 extern "C" fn before() {
     // In this order everywhere.
-    let session = lock_session();
+    let session = lock_session_soon();
     let registry = REGISTRY.lock_for_fork();
     HELD.set(Some(ManuallyDrop::new(Held { session, registry })));
 }
@@ -56,20 +56,25 @@ extern "C" fn behind_in_child() {
     // What is in the rings is the parent's.
     let own = thread::forget_ring();
     HUB.forget_all(own);
-    registry.keep_no_names();
-    *session = match std::mem::replace(&mut *session, Session::None) {
-        Session::Recording(recording) => recording.into_childs_plan().map_or(Session::None, Session::Forked),
-        Session::Forked(plan) => Session::Forked(plan),
-        // Whoever was starting is not here.
-        Session::Starting | Session::None => Session::None,
-    };
-    if matches!(*session, Session::Forked(_)) {
-        remember_signals();
-        HUB.set_writer(WriterState::Wanted);
-    } else {
-        registry.suspend();
-        HUB.set_writer(WriterState::Gone);
+    if let Some(registry) = &mut registry {
+        registry.keep_no_names();
     }
+    if let Some(session) = &mut session {
+        **session = match std::mem::replace(&mut **session, Session::None) {
+            Session::Recording(recording) => recording.into_childs_plan().map_or(Session::None, Session::Forked),
+            Session::Forked(plan) => Session::Forked(plan),
+            // Whoever was starting is not here.
+            Session::Starting | Session::None => Session::None,
+        };
+        if matches!(**session, Session::Forked(_)) {
+            remember_signals();
+            return HUB.set_writer(WriterState::Wanted);
+        }
+    }
+    if let Some(registry) = &mut registry {
+        registry.suspend();
+    }
+    HUB.set_writer(WriterState::Gone);
 }
 
 /// The signals that were blocked when the process was forked: the first 64.

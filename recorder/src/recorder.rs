@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::clock::{self, Anchor};
 use crate::hub::{Flushed, WriterState};
@@ -59,16 +59,21 @@ pub(crate) fn lock_session() -> MutexGuard<'static, Session> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The session, unless somebody has it for so long: a thread that was interrupted by the handler that waits here, say.
-fn lock_session_until(deadline: Instant) -> Option<MutexGuard<'static, Session>> {
-    loop {
-        match SESSION.try_lock() {
-            Ok(session) => return Some(session),
-            Err(TryLockError::Poisoned(session)) => return Some(session.into_inner()),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
-            Err(TryLockError::WouldBlock) => return None,
+/// The session, unless somebody has it for long, which nobody does but a thread that was interrupted by the handler that waits here.
+pub(crate) fn lock_session_soon() -> Option<MutexGuard<'static, Session>> {
+    lock_soon(&SESSION)
+}
+
+/// Locks what nobody has for more than microseconds; `None` if somebody does.
+pub(crate) fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..50 {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
         }
     }
+    None
 }
 
 /// A recording that goes on until this is dropped or the process exits.
@@ -430,7 +435,7 @@ pub fn flush_on_exit() -> bool {
 fn at_exit() {
     static ONCE: Once = Once::new();
     extern "C" fn finish() {
-        let Some(session) = lock_session_until(Instant::now() + SLACK) else { return };
+        let Some(session) = lock_session_soon() else { return };
         let commands = match &*session {
             Session::Recording(recording) if recording.process_id == std::process::id() => recording.commands.clone(),
             _ => return,
