@@ -69,6 +69,8 @@ pub(crate) struct Writeout {
     is_off: bool,
     pid: Option<u32>,
     from_ns: u64,
+    /// Events from here on are just written; kept up to date within a merge.
+    plain_from_ns: u64,
     /// All records before it are in the file or the block, and none behind it; one at it may still be on its way.
     watermark_ns: u64,
     /// All records before it are in the file, if they are not lost.
@@ -142,6 +144,7 @@ impl Writeout {
             is_off: false,
             pid,
             from_ns,
+            plain_from_ns: u64::MAX,
             watermark_ns: 0,
             written_ns: 0,
             now_ns: 0,
@@ -373,6 +376,7 @@ impl Writeout {
         let mut taken = 0;
         let mut reached_ns = watermark_ns;
         let mut next = std::mem::take(&mut self.next);
+        self.find_what_is_rare();
         for index in 0..self.rings.len() {
             let tracked = &self.rings[index];
             if tracked.taken < tracked.tail {
@@ -420,6 +424,7 @@ impl Writeout {
         !self.is_off && {
             self.give_back_early();
             self.write_out_until(at_ns);
+            self.find_what_is_rare();
             self.output.is_stalled()
         }
     }
@@ -447,23 +452,40 @@ impl Writeout {
             self.event(front, payload, at_ns, pid);
         } else {
             self.other(index, front, payload, at_ns);
+            self.find_what_is_rare();
         }
         front.words() * 8
     }
 
     #[inline]
     fn event(&mut self, front: Front, payload: &[Word], at_ns: u64, pid: u32) {
-        if !self.marks.is_empty() {
-            self.write_marks(at_ns);
-        }
-        if self.is_off || self.output.is_failed() || at_ns < self.from_ns {
-            return self.miss(at_ns);
-        }
-        if self.missing.is_some() {
-            self.tell_missing();
+        if at_ns < self.plain_from_ns {
+            return self.event_slowly(front, payload, at_ns, pid);
         }
         self.note_time(at_ns);
         self.output.event(self.registry, front, payload, at_ns, pid);
+    }
+
+    /// As [`event`](Self::event), when there is more to it than to write the event, or it is not to be written.
+    #[cold]
+    fn event_slowly(&mut self, front: Front, payload: &[Word], at_ns: u64, pid: u32) {
+        self.write_marks(at_ns);
+        if self.is_off || self.output.is_failed() || at_ns < self.from_ns {
+            self.miss(at_ns);
+        } else {
+            if self.missing.is_some() {
+                self.tell_missing();
+            }
+            self.note_time(at_ns);
+            self.output.event(self.registry, front, payload, at_ns, pid);
+        }
+        self.find_what_is_rare();
+    }
+
+    /// Looks whether there is anything that [`event_slowly`](Self::event_slowly) is for.
+    fn find_what_is_rare(&mut self) {
+        let is_plain = self.marks.is_empty() && self.missing.is_none() && !self.is_off && !self.output.is_failed();
+        self.plain_from_ns = if is_plain { self.from_ns } else { u64::MAX };
     }
 
     #[inline]

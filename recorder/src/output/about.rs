@@ -1,6 +1,7 @@
 //! What a file says of itself, behind its header.
 
-use rustix::time::{ClockId, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use simpletrace_format::Facts;
 
 use crate::{HUB, clock};
@@ -9,11 +10,13 @@ use crate::{HUB, clock};
 pub(super) fn facts(part: Option<u64>) -> Facts {
     let mut facts = Facts::default();
     let before_ns = clock::monotonic_ns();
-    let realtime = clock_gettime(ClockId::Realtime);
+    let realtime = SystemTime::now().duration_since(UNIX_EPOCH);
     let after_ns = clock::monotonic_ns();
-    if let (Ok(seconds), Ok(ns)) = (u64::try_from(realtime.tv_sec), u64::try_from(realtime.tv_nsec)) {
+    // Not before 1970.
+    if let Ok(realtime) = realtime {
         // In the middle between the two readings that enclose it.
-        facts.set_anchor(before_ns + (after_ns - before_ns) / 2, seconds * 1_000_000_000 + ns);
+        facts
+            .set_anchor(before_ns + (after_ns - before_ns) / 2, u64::try_from(realtime.as_nanos()).unwrap_or(u64::MAX));
     }
     if let Ok(boot_id) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
         facts.set(Facts::BOOT_ID, boot_id.trim_end());
