@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,8 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if args.has("--run") {
         return run(&args);
     }
-    let ms = if args.is_smoke { 20 } else { args.number("--ms").unwrap_or(300) };
-    let repetitions = if args.is_smoke { 1 } else { args.number("--repeat").unwrap_or(20) };
+    let ms = if args.is_smoke { 20 } else { args.number("--ms").unwrap_or(50) };
+    let repetitions = if args.is_smoke { 1 } else { args.number("--repeat").unwrap_or(200) };
     let threads = args.number("--threads").unwrap_or(1);
     let part_mib = args.number("--part-mib").unwrap_or(16);
     let rates: Vec<usize> = args.number("--thousand").map_or_else(|| vec![100, 1_000, 5_000], |rate| vec![rate]);
@@ -112,26 +113,41 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         None => options,
     };
     let recorder = Recorder::start(&options)?;
-    emit_words(&WORDS, 1);
-    recorder.flush(Duration::from_secs(2))?;
-    settle();
-    let (before, before_ns) = (recorder.report()?, writer_cpu_ns()?);
-    let records: u64 = thread::scope(|scope| {
-        let produce = || produce(rate / threads, time);
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(produce)).collect();
-        produce() + others.into_iter().filter_map(|other| other.join().ok()).sum::<u64>()
+    let ready = Barrier::new(threads as usize + 1);
+    let (before, records) = thread::scope(|scope| {
+        let producers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    produce(rate / threads, Duration::from_millis(5));
+                    ready.wait();
+                    ready.wait();
+                    produce(rate / threads, time)
+                })
+            })
+            .collect();
+        ready.wait();
+        // Rings are made by now, and spare ones, which is the writer's work, too.
+        let before = recorder.flush(Duration::from_secs(2)).and_then(|()| {
+            settle();
+            recorder.report()
+        });
+        let before = before.map(|report| (report, writer_cpu_ns()));
+        ready.wait();
+        (before, producers.into_iter().filter_map(|producer| producer.join().ok()).sum::<u64>())
     });
+    let (before, before_ns) = before?;
+    let before_ns = before_ns?;
     recorder.flush(Duration::from_secs(10))?;
     settle();
     let writer_ns = writer_cpu_ns()? - before_ns;
     let report = recorder.finish(Duration::from_secs(2))?;
-    println!("{writer_ns} {records} {} {}", report.lost.total(), report.cycles - before.cycles);
+    println!("{writer_ns} {records} {} {}", report.lost.total() - before.lost.total(), report.cycles - before.cycles);
     Ok(())
 }
 
 /// The kernel counts the time of a thread up to its last sleep, and the writer sleeps soon.
 fn settle() {
-    thread::sleep(Duration::from_millis(5));
+    thread::sleep(Duration::from_millis(10));
 }
 
 /// Emits so many records per second, what is due each millisecond; returns their number.
