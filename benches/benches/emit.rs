@@ -1,13 +1,15 @@
 //! What an event costs the thread that records it, beside others. See ../README.md.
 //!
-//! `cargo bench -p simpletrace-benches --bench emit -- [--rounds N]`
+//! `cargo bench -p simpletrace-benches --bench emit -- [--rounds N] [--only children]`
 
 // ticklog's `configure!` makes macros.
 #![cfg_attr(feature = "rivals", allow(missing_docs))]
 
 use std::error::Error;
+use std::path::Path;
 use std::time::Duration;
 
+use simpletrace_benches::children::{self, ChildContestant};
 use simpletrace_benches::contestants::{
     BaselineContestant, Check, Contestant, DISABLED, EmptyLoop, Floor, Kind, STRING, Simpletrace, WORDS,
 };
@@ -22,9 +24,16 @@ use simpletrace_recorder::{Options, Recorder, enable, register};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::of_process();
+    if let (Some(kind), Some(file)) = (args.text("--child"), args.text("--file")) {
+        return children::serve(Path::new(file), kind == "durable");
+    }
     let rounds = args.number("--rounds").unwrap_or(if args.is_smoke { 3 } else { 2000 });
 
     let folder = tempfile::tempdir()?;
+    if args.text("--only") == Some("children") {
+        print_machine();
+        return print_children(folder.path(), rounds);
+    }
     #[cfg(feature = "rivals")]
     // SAFETY: there is no other thread yet.
     let lttng = unsafe { Lttng::start(&folder.path().join("lttng")) };
@@ -79,11 +88,49 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("### Recorded, {threads} thread{}: ns per event and thread\n", if threads == 1 { "" } else { "s" });
         print(&on, &rounds::measure(&on, threads, rounds), &[0, 2, 4]);
     }
+    println!("### Recorded by processes of their own, one thread: ns per event\n");
+    print_children(folder.path(), rounds)?;
     let report = recorder.finish(Duration::from_secs(2))?;
     println!("simpletrace: {} events, {} lost, {} cycles", report.records, report.lost.total(), report.cycles);
     #[cfg(feature = "rivals")]
     if let Ok(lttng) = lttng {
         println!("{}", lttng.finish()?);
+    }
+    Ok(())
+}
+
+/// New processes for so many rounds: where the memory of one happens to be tells in all of its windows.
+const ROUNDS_OF_CHILDREN: usize = 50;
+
+fn print_children(folder: &Path, rounds: usize) -> Result<(), Box<dyn Error>> {
+    if !Path::new("/dev/shm").is_dir() {
+        println!("SKIPPED: simpletrace, durable: there is no /dev/shm\n");
+        return Ok(());
+    }
+    let mut all: Option<Measured> = None;
+    let mut lost = [0; 3];
+    for begin in (0..rounds).step_by(ROUNDS_OF_CHILDREN) {
+        let start = |name, is_durable| ChildContestant::start(name, &folder.join(name), is_durable);
+        let children =
+            [start("simpletrace", false)?, start("simpletrace, again", false)?, start("simpletrace, durable", true)?];
+        let contestants: Vec<&dyn Contestant> = children.iter().map(|child| child as &dyn Contestant).collect();
+        let measured = rounds::measure(&contestants, 1, ROUNDS_OF_CHILDREN.min(rounds - begin));
+        for (lost, child) in lost.iter_mut().zip(&children) {
+            *lost += child.lost();
+        }
+        match &mut all {
+            Some(all) => all.append(measured),
+            None => all = Some(measured),
+        }
+        if begin + ROUNDS_OF_CHILDREN >= rounds
+            && let Some(all) = &all
+        {
+            print(&contestants, all, &[0]);
+            println!("Lost by all such processes: {lost:?}\n");
+        }
+        for child in children {
+            child.finish()?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use simpletrace_benches::contestants::{WORDS, emit_words};
-use simpletrace_benches::{Args, print_machine};
+use simpletrace_benches::{Args, print_machine, writer_cpu_ns};
 use simpletrace_recorder::{Options, Recorder, enable, register};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -65,18 +65,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = recorder.finish(Duration::from_secs(2))?;
     println!("\n{} rings were made, {} events, {} lost", report.rings, report.records, report.lost.total());
     Ok(())
-}
-
-/// The processor time that the writer's thread has had.
-fn writer_cpu_ns() -> Result<u64, Box<dyn Error>> {
-    for task in fs::read_dir("/proc/self/task")? {
-        let task = task?.path();
-        if fs::read_to_string(task.join("comm"))?.trim_end() == "simpletrace" {
-            let times = fs::read_to_string(task.join("schedstat"))?;
-            return Ok(times.split(' ').next().unwrap_or_default().parse()?);
-        }
-    }
-    Err("no thread is called simpletrace".into())
 }
 
 fn resident_kib() -> u64 {

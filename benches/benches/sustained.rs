@@ -1,8 +1,9 @@
 //! How many records per second arrive, when one thread offers them at a steady rate. See ../README.md.
 //!
-//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N] [--repeat N] [--ring-mib N] [--part-mib N]`
+//! `cargo bench -p simpletrace-benches --bench sustained -- [--seconds N] [--folder FOLDER] [--million N] [--repeat N] [--ring-mib N] [--part-mib N]
+//! [--durable]`
 //!
-//! With parts of so many MiB the newest two are kept.
+//! With parts of so many MiB the newest two are kept. Rings that survive the process are made anew for each run, and stay: 3 rings each.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|{}", " --- |".repeat(7));
     for &rate in &rates {
         for _ in 0..repetitions {
-            let options = Options::new(&file).ring_bytes(ring_bytes);
+            let options = Options::new(&file).ring_bytes(ring_bytes).durable(args.has("--durable"));
             let options = part_bytes.map_or(options.clone(), |bytes| options.rotate(bytes, Some(2)));
             let recorder = Recorder::start(&options)?;
             let (records, took) = produce(rate, time, |events| emit_words(&WORDS, events));

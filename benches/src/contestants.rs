@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use simpletrace_recorder::{Event, Recorder};
@@ -19,6 +19,13 @@ pub trait Contestant: Sync {
 
     /// Takes so many events, the loop of the measurement, on the thread with this number, counted from 0.
     fn emit(&self, thread: usize, events: u32);
+
+    /// The same, and how long it took.
+    fn time(&self, thread: usize, events: u32) -> Duration {
+        let begin = Instant::now();
+        self.emit(thread, events);
+        begin.elapsed()
+    }
 
     /// Waits until whoever is behind has caught up.
     fn settle(&self) {}

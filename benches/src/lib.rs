@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 pub mod baseline;
+pub mod children;
 pub mod contestants;
 #[cfg(feature = "rivals")]
 pub mod lttng;
@@ -11,6 +12,7 @@ pub mod rivals;
 pub mod rounds;
 pub mod stats;
 
+use std::error::Error;
 use std::fs;
 
 /// What a benchmark was called with.
@@ -36,6 +38,12 @@ impl Args {
         self.words.get(place + 1).map(String::as_str)
     }
 
+    /// Whether `option` is there.
+    #[must_use]
+    pub fn has(&self, option: &str) -> bool {
+        self.words.iter().any(|word| word == option)
+    }
+
     /// The number behind `option`.
     ///
     /// # Panics
@@ -45,6 +53,22 @@ impl Args {
     pub fn number(&self, option: &str) -> Option<usize> {
         self.text(option).map(|text| text.parse().unwrap_or_else(|_| panic!("{option} {text}: not a number")))
     }
+}
+
+/// The processor time that the writer's thread has had, in ns.
+///
+/// # Errors
+///
+/// There is no writer, or the kernel does not tell.
+pub fn writer_cpu_ns() -> Result<u64, Box<dyn Error>> {
+    for task in fs::read_dir("/proc/self/task")? {
+        let task = task?.path();
+        if fs::read_to_string(task.join("comm"))?.trim_end() == "simpletrace" {
+            let times = fs::read_to_string(task.join("schedstat"))?;
+            return Ok(times.split(' ').next().unwrap_or_default().parse()?);
+        }
+    }
+    Err("no thread is called simpletrace".into())
 }
 
 /// Says what machine this is.

@@ -21,6 +21,16 @@ pub struct Measured {
     pub left_out: usize,
 }
 
+impl Measured {
+    /// Adds the rounds of another measurement of the same contestants.
+    pub fn append(&mut self, other: Self) {
+        for (sample, mut more) in self.samples.iter_mut().zip(other.samples) {
+            sample.append(&mut more);
+        }
+        self.left_out += other.left_out;
+    }
+}
+
 /// Measures the contestants on one thread, or on two at once.
 #[must_use]
 pub fn measure(contestants: &[&dyn Contestant], threads: usize, rounds: usize) -> Measured {
@@ -34,9 +44,7 @@ pub fn measure(contestants: &[&dyn Contestant], threads: usize, rounds: usize) -
     let mut measured = Measured { samples: vec![Vec::new(); contestants.len()], events, left_out: 0 };
     if threads == 1 {
         run_rounds(&mut measured, contestants, rounds, |contestant, events| {
-            let begin = Instant::now();
-            contestants[contestant].emit(0, events);
-            Some(per_event(begin.elapsed(), events))
+            Some(per_event(contestants[contestant].time(0, events), events))
         });
         return measured;
     }
@@ -112,9 +120,7 @@ fn window_events(contestant: &dyn Contestant, threads: usize) -> u32 {
     loop {
         let best = (0..5)
             .map(|_| {
-                let begin = Instant::now();
-                contestant.emit(0, events);
-                let took = begin.elapsed();
+                let took = contestant.time(0, events);
                 contestant.settle();
                 took
             })

@@ -209,12 +209,13 @@ impl Segment {
         checkpoint.sequence += 1;
         scratch.resize(CHECKPOINT_BYTES, 0);
         let used = checkpoint.store(scratch);
-        let place = CHECKPOINTS_AT + (checkpoint.sequence % 2) as usize * CHECKPOINT_BYTES;
+        let place = &self.control[(CHECKPOINTS_AT + (checkpoint.sequence % 2) as usize * CHECKPOINT_BYTES) / 8..];
         for range in used {
-            for at in range.step_by(8) {
-                if let Some(word) = scratch[at..].first_chunk() {
-                    self.store(place + at, u64::from_le_bytes(*word));
-                }
+            let (from, words) = (range.start / 8, range.len().div_ceil(8));
+            let bytes = scratch[range.start..].as_chunks().0;
+            for (to, word) in place[from..].iter().zip(&bytes[..words]) {
+                // Relaxed, as all in front of the store with Release.
+                to.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
             }
         }
         self.word(header_at::CHECKPOINT).store(checkpoint.sequence.to_le(), Ordering::Release);
