@@ -226,6 +226,10 @@ impl Segment {
         let Some(before) = name.as_ref() else { return };
         for attempt in 0..ATTEMPTS {
             let new = name_of(identity, attempt);
+            if new == *before {
+                // It has it already, or those in front of it are taken.
+                return;
+            }
             let flags = rustix::fs::RenameFlags::NOREPLACE;
             let (old_path, new_path) = (self.folder.join(before), self.folder.join(&new));
             match rustix::fs::renameat_with(rustix::fs::CWD, &old_path, rustix::fs::CWD, &new_path, flags) {
@@ -331,6 +335,11 @@ fn remove_orphan(path: &Path, identity: Identity) -> bool {
         fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut control = vec![0; NAMES_AT];
         file.read_exact_at(&mut control, 0)?;
+        // Zeros: it was killed before it was one.
+        let magic = &control[header_at::MAGIC..][..MAGIC.len()];
+        if magic != MAGIC && magic != [0; MAGIC.len()] {
+            return Ok(false);
+        }
         let sequence = control[header_at::CHECKPOINT..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let place = CHECKPOINTS_AT + (sequence % 2) as usize * CHECKPOINT_BYTES;
         let is_of_another = Checkpoint::load(&control[place..place + CHECKPOINT_BYTES])
