@@ -6,19 +6,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use memmap2::MmapOptions;
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, fcntl_lock, fstat};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, fallocate, fcntl_lock, fstat, openat, unlinkat,
+};
 use rustix::io::Errno;
 use simpletrace_format::durable::{
     CHECKPOINT_BYTES, CHECKPOINTS_AT, Checkpoint, DIRECTORY_AT, MAGIC, MAX_RINGS, NAMES_AT, NAMES_BYTES,
     RING_ALIGNMENT, RINGS_AT, VERSION, header_at,
 };
+
+use crate::say::say;
 
 /// Which file is the trace: its device and inode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub(crate) struct Identity {
 pub(crate) struct Segment {
     file: File,
     folder: PathBuf,
+    /// The same place when the program changes its current folder or its root.
+    place: OwnedFd,
     /// Its name in there, as long as it has one.
     name: Mutex<Option<String>>,
     /// All in front of the names.
@@ -58,15 +64,18 @@ const ATTEMPTS: u32 = 10;
 impl Segment {
     /// Makes the segment of a trace. What an earlier recording into the same file left there is removed: that file is emptied, too.
     pub(crate) fn create(folder: &Path, identity: Identity) -> io::Result<&'static Self> {
-        let (file, name) = Self::make_file(folder, identity)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let place = rustix::fs::open(folder, flags, Mode::empty())?;
+        let (file, name) = Self::make_file(&place, identity)?;
         let segment = Self::map(&file);
         if segment.is_err() {
-            let _ = std::fs::remove_file(folder.join(&name));
+            let _ = unlinkat(&place, &name, AtFlags::empty());
         }
         let control = segment?;
         let segment: &'static Self = Box::leak(Box::new(Self {
             file,
             folder: folder.to_owned(),
+            place,
             name: Mutex::new(Some(name)),
             control,
             end: AtomicU64::new(RINGS_AT as u64),
@@ -89,20 +98,19 @@ impl Segment {
         Ok(segment)
     }
 
-    fn make_file(folder: &Path, identity: Identity) -> io::Result<(File, String)> {
+    fn make_file(place: &OwnedFd, identity: Identity) -> io::Result<(File, String)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut attempt = 0;
         loop {
             let name = name_of(identity, attempt);
-            let path = folder.join(&name);
-            match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
+            match openat(place, &name, flags, Mode::RUSR | Mode::WUSR) {
                 Ok(file) => {
                     let file = File::from(file);
                     // Until this process dies. A child does not get it.
                     fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)?;
                     return Ok((file, name));
                 }
-                Err(Errno::EXIST) if remove_orphan(&path, identity) => {}
+                Err(Errno::EXIST) if remove_orphan(place, &name, identity) => {}
                 Err(Errno::EXIST) if attempt + 1 < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error.into()),
             }
@@ -110,6 +118,7 @@ impl Segment {
     }
 
     fn map(file: &File) -> io::Result<&'static [AtomicU64]> {
+        check_limit(RINGS_AT as u64)?;
         file.set_len(RINGS_AT as u64)?;
         fallocate(file, FallocateFlags::empty(), 0, NAMES_AT as u64)?;
         let map = MmapOptions::new().len(NAMES_AT).populate().map_raw(file)?;
@@ -147,6 +156,7 @@ impl Segment {
         if number >= MAX_RINGS {
             return None;
         }
+        check_limit(offset + bytes as u64).ok()?;
         fallocate(&self.file, FallocateFlags::empty(), offset, bytes as u64).ok()?;
         let map = MmapOptions::new().offset(offset).len(bytes).populate().map_raw(&self.file).ok()?;
         let memory = map.as_mut_ptr();
@@ -187,7 +197,10 @@ impl Segment {
         entry.extend_from_slice(name.as_bytes());
         let is_room = !self.lacks_names.load(Ordering::Relaxed) && used + entry.len() as u64 <= NAMES_BYTES as u64;
         // By a system call, not through memory: there it is an error that a folder is full.
-        if is_room && self.file.write_all_at(&entry, NAMES_AT as u64 + used).is_ok() {
+        if is_room
+            && check_limit(NAMES_AT as u64 + used + entry.len() as u64).is_ok()
+            && self.file.write_all_at(&entry, NAMES_AT as u64 + used).is_ok()
+        {
             self.word(header_at::NAMES).store(used + entry.len() as u64, Ordering::Release);
         } else {
             // A later one would pass for this one's.
@@ -227,9 +240,12 @@ impl Segment {
         let Some(before) = name.as_ref() else { return };
         for attempt in 0..ATTEMPTS {
             let new = name_of(identity, attempt);
+            if new == *before {
+                // It has it already, or those in front of it are taken.
+                return;
+            }
             let flags = rustix::fs::RenameFlags::NOREPLACE;
-            let (old_path, new_path) = (self.folder.join(before), self.folder.join(&new));
-            match rustix::fs::renameat_with(rustix::fs::CWD, &old_path, rustix::fs::CWD, &new_path, flags) {
+            match rustix::fs::renameat_with(&self.place, before, &self.place, &new, flags) {
                 Err(Errno::EXIST) => {}
                 Err(_) => return,
                 Ok(()) => {
@@ -240,11 +256,15 @@ impl Segment {
         }
     }
 
-    /// Removes the segment from its folder, as the trace is whole.
+    /// Removes the segment from its folder, as the trace is whole; says so if that is not possible.
     pub(crate) fn remove(&self) {
-        if let Some(name) = self.lock_name().take() {
+        if let Some(name) = self.lock_name().take()
+            && let Err(error) = unlinkat(&self.place, &name, AtFlags::empty())
             // Somebody else may have been faster.
-            let _ = std::fs::remove_file(self.folder.join(name));
+            && error != Errno::NOENT
+        {
+            let path = self.folder.join(name);
+            say(&format!("simpletrace: {} cannot be removed, and is not needed any more: {error}", path.display()));
         }
     }
 
@@ -252,10 +272,13 @@ impl Segment {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the file in a forked child, where the segment is the parent's and not used any more.
+    /// Closes the files in a forked child, where the segment is the parent's and not used any more.
     pub(crate) fn close_in_child(&self) {
-        // SAFETY: nobody uses the descriptor any more: the segment is not reached from anywhere in the child.
-        unsafe { rustix::io::close(self.file.as_raw_fd()) };
+        // SAFETY: nobody uses the descriptors any more: the segment is not reached from anywhere in the child.
+        unsafe {
+            rustix::io::close(self.file.as_raw_fd());
+            rustix::io::close(self.place.as_raw_fd());
+        }
     }
 }
 
@@ -320,11 +343,18 @@ pub(crate) struct Room {
     offset: u64,
 }
 
+/// Whether a file may be so long: the kernel would end the program with `SIGXFSZ` in a thread that makes it longer.
+fn check_limit(bytes: u64) -> io::Result<()> {
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(limit) if bytes > limit => Err(Errno::FBIG.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Removes a segment whose recording has died, if it is ours and belongs to the trace that its name says, as the trace is emptied.
-fn remove_orphan(path: &Path, identity: Identity) -> bool {
+fn remove_orphan(place: &OwnedFd, name: &str, identity: Identity) -> bool {
     let is_orphan = || -> io::Result<bool> {
-        let file =
-            File::from(rustix::fs::open(path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?);
+        let file = File::from(openat(place, name, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?);
         if fstat(&file)?.st_uid != rustix::process::geteuid().as_raw() {
             return Ok(false);
         }
@@ -332,13 +362,18 @@ fn remove_orphan(path: &Path, identity: Identity) -> bool {
         fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut control = vec![0; NAMES_AT];
         file.read_exact_at(&mut control, 0)?;
+        // Zeros: it was killed before it was one.
+        let magic = &control[header_at::MAGIC..][..MAGIC.len()];
+        if magic != MAGIC && magic != [0; MAGIC.len()] {
+            return Ok(false);
+        }
         let sequence = control[header_at::CHECKPOINT..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let place = CHECKPOINTS_AT + (sequence % 2) as usize * CHECKPOINT_BYTES;
         let is_of_another = Checkpoint::load(&control[place..place + CHECKPOINT_BYTES])
             .is_some_and(|found| (found.device, found.inode) != (identity.device, identity.inode));
         Ok(!is_of_another)
     };
-    is_orphan().unwrap_or(false) && std::fs::remove_file(path).is_ok()
+    is_orphan().unwrap_or(false) && unlinkat(place, name, AtFlags::empty()).is_ok()
 }
 
 /// When this process was started, in clock ticks since boot.
