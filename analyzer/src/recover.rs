@@ -17,6 +17,7 @@ use simpletrace_format::{
 pub(crate) use segments::Owner;
 use segments::SegmentFile;
 
+use crate::input::files::facts_behind_header;
 use crate::input::parts::{self, Part};
 
 /// What recorders write.
@@ -107,6 +108,12 @@ fn recover_file(path: &Path, folder: &Path) -> Result<Recovered> {
     if file.is_removed()? || (checkpoint.device, checkpoint.inode) != (device, inode) {
         return Err(nothing(path, folder));
     }
+    if segment.recording != 0 && metadata.len() > 0 && !is_of(path, segment.recording) {
+        bail!(
+            "{shown} is of an earlier recording into {name}, which has been written anew since: there is nothing to recover; \
+             `simpletrace-rs recover --remove {shown}` removes what is left"
+        );
+    }
     check_trace(&trace, metadata.len(), &segment)
         .with_context(|| format!("{name} is not as its recorder left it, so {shown} is of no use for it"))?;
     let rings = file.rings(&segment)?;
@@ -145,6 +152,12 @@ fn write(trace: &File, part: Option<u64>, segment: &Segment, rings: Vec<Ring>) -
     writer.flush()?;
     trace.sync_all()?;
     Ok(replayed)
+}
+
+/// Whether a file says that it is of this recording.
+fn is_of(path: &Path, recording: u64) -> bool {
+    let facts = facts_behind_header(path);
+    facts.is_some_and(|facts| facts.get(Facts::RECORDING) == Some(&format!("{recording:x}")))
 }
 
 /// Makes sure that a file is what its recorder left, and not one that got the same number when that was gone.

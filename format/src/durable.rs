@@ -75,6 +75,8 @@ pub mod header_at {
     pub const NO_RING: usize = 128;
     /// Rings that could not be made in the segment: what is in them dies with the process.
     pub const RINGS_ELSEWHERE: usize = 136;
+    /// The number of the recording that the trace's facts have, too, or 0.
+    pub const RECORDING: usize = 144;
 }
 
 /// Offsets of fields in a ring's header, 8 bytes each unless it says otherwise.

@@ -92,6 +92,8 @@ impl Facts {
     pub const PID: &'static str = "pid";
     /// Key of the recorder's name and version.
     pub const RECORDER: &'static str = "recorder";
+    /// Key of a number of the recording, hexadecimal, that no other one has on the host: what a killed recorder left says for which file it is.
+    pub const RECORDING: &'static str = "recording";
     /// Key of the number of a part of a rotated trace, a decimal number from 1 on.
     pub const PART: &'static str = "part";
 

@@ -48,7 +48,11 @@ extern "C" fn behind_in_parent() {
 extern "C" fn behind_in_child() {
     let Some(Held { mut session, mut registry }) = HELD.take().map(ManuallyDrop::into_inner) else { return };
     FIRST_ANCHOR.after_fork();
-    if HUB.writer() == WriterState::Before {
+    if HUB.writer() == WriterState::Before && HUB.rings.segment().is_none() {
+        if let Some(session) = &mut session {
+            // Whoever may have been starting is not here.
+            **session = Session::None;
+        }
         // Whoever starts a writer writes what was recorded before, and that may be the child: programs that go into the background do so.
         HUB.keep_one_thread(thread::ring());
         return;

@@ -50,6 +50,9 @@ pub(crate) struct Hub {
     no_ring: AtomicU64,
     /// Events of the writer itself, as where all memory that is allocated is traced. They are no reason to write anything, as writing may cause more.
     writers_own: AtomicU64,
+    /// The number of the recording, which no other one has on this machine since it was started.
+    #[cfg(not(loom))]
+    recording: AtomicU64,
     /// The descriptor of the file that is written, or -1 if there is none, or it may just be closed.
     #[cfg(not(loom))]
     file: AtomicI32,
@@ -70,6 +73,8 @@ impl Hub {
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
                 writers_own: AtomicU64::new(0),
+                #[cfg(not(loom))]
+                recording: AtomicU64::new(0),
                 #[cfg(not(loom))]
                 file: AtomicI32::new(-1),
                 reported: [AtomicU64::new(0), AtomicU64::new(0)],
@@ -202,6 +207,20 @@ impl Hub {
     /// Says how long a thread is to wait for room, in ns; 0 to discard at once, `u64::MAX` for ever.
     pub(crate) fn set_patience_ns(&self, patience_ns: u64) {
         self.patience_ns.store(patience_ns, Ordering::Relaxed);
+    }
+
+    /// Gives a recording that begins a number of its own.
+    #[cfg(not(loom))]
+    pub(crate) fn begin_recording(&self) {
+        // No two recordings of a process begin in the same ns, and no two processes have the same id.
+        let number = crate::clock::monotonic_ns() << 22 | u64::from(std::process::id() & 0x3f_ffff);
+        self.recording.store(number.max(1), Ordering::Relaxed);
+    }
+
+    /// The number of the recording.
+    #[cfg(not(loom))]
+    pub(crate) fn recording(&self) -> u64 {
+        self.recording.load(Ordering::Relaxed)
     }
 
     /// Says what becomes of the writer. When none runs any more, nobody waits for it.

@@ -21,7 +21,7 @@ use crate::{HUB, REGISTRY, fork};
 /// How long to wait for the writer when nobody says how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program that ends waits for what is recorded to be written, and, a little longer, for that to be counted which is not.
-const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(700), Duration::from_millis(950)];
+const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(750)];
 /// How much longer than the writer itself whoever waits for its end does.
 const SLACK: Duration = Duration::from_millis(250);
 
@@ -119,6 +119,7 @@ impl Recorder {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mut plan = Plan { number, options: options.clone() };
         plan.options.file = absolute(&options.file);
+        plan.options.segments = std::path::absolute(&options.segments).unwrap_or_else(|_| options.segments.clone());
         begin(plan, &options.file).map(|()| Self { number, has_ended: false })
     }
 
@@ -292,6 +293,7 @@ fn begin(plan: Plan, file: &Path) -> Result<(), Error> {
 }
 
 fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, thread::JoinHandle<()>), Error> {
+    HUB.begin_recording();
     let output = create(file, options.rotation)?;
     let segment = options.is_durable.then(|| make_segment(options, &output, file)).transpose()?;
     HUB.rings.set_ring_bytes(options.ring_bytes);
@@ -313,7 +315,8 @@ fn make_segment(options: &Options, output: &Output, file: &Path) -> Result<&'sta
         return Err(Error::File { path: file.to_owned(), source: not_durable() });
     };
     let folder = &options.segments;
-    Segment::create(folder, identity).map_err(|source| Error::Segment { folder: folder.clone(), source })
+    Segment::create(folder, identity, HUB.recording())
+        .map_err(|source| Error::Segment { folder: folder.clone(), source })
 }
 
 fn begin_writer(
@@ -441,7 +444,12 @@ fn at_exit() {
             _ => return,
         };
         drop(session);
-        let _ = end(&commands, EXIT_TIMEOUTS);
+        // Whoever has the registry for long waits for room inside it, in a signal handler.
+        if let Some(mut registry) = REGISTRY.lock_for_fork() {
+            registry.suspend();
+        }
+        let [writers, ours] = EXIT_TIMEOUTS;
+        let _ = ask(&commands, ours, |reply| Command::Finish(writers, reply));
     }
     ONCE.call_once(|| {
         // SAFETY: `finish` may be called at any time on any thread, and does not unwind: it panics nowhere.

@@ -77,9 +77,14 @@ impl Rings {
         self.iter().filter(|ring| !self.is_current(ring)).for_each(Ring::retire);
     }
 
+    /// How rings are made by now, as [`Ring::generation`] has it.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
     /// Whether the ring is made as rings are by now.
     fn is_current(&self, ring: &Ring) -> bool {
-        ring.generation() == self.generation.load(Ordering::Relaxed)
+        ring.generation() == self.generation()
     }
 
     /// Takes an idle ring over for the calling thread, or makes one. Safe in a signal handler.

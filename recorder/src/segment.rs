@@ -63,7 +63,7 @@ const ATTEMPTS: u32 = 10;
 
 impl Segment {
     /// Makes the segment of a trace. What an earlier recording into the same file left there is removed: that file is emptied, too.
-    pub(crate) fn create(folder: &Path, identity: Identity) -> io::Result<&'static Self> {
+    pub(crate) fn create(folder: &Path, identity: Identity, recording: u64) -> io::Result<&'static Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let place = rustix::fs::open(folder, flags, Mode::empty())?;
         let (file, name) = Self::make_file(&place, identity)?;
@@ -85,6 +85,7 @@ impl Segment {
         // The version, and behind it the process.
         segment.store(header_at::VERSION, u64::from(VERSION) | u64::from(std::process::id()) << 32);
         segment.store(header_at::START_TIME, start_time().unwrap_or(0));
+        segment.store(header_at::RECORDING, recording);
         let mut boot_id = [0; 40];
         if let Ok(id) = std::fs::read("/proc/sys/kernel/random/boot_id") {
             let length = id.len().min(36);

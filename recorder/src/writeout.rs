@@ -190,6 +190,11 @@ impl Writeout {
 
     /// Writes the file's header: an error if the file takes nothing at all.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
+        if self.is_durable() && !self.hub.is_monotonic() {
+            // Before anything counts: without an anchor there is no time in what is left.
+            let anchor = (self.take_anchor)(false);
+            self.note_anchor(anchor);
+        }
         #[cfg(not(loom))]
         if let (Some(keeper), Some(identity)) = (&mut self.keeper, self.output.identity()) {
             keeper.begin_file((identity, self.output.path()), 0);
@@ -613,6 +618,7 @@ impl Writeout {
     #[cfg(not(loom))]
     fn note_progress(&mut self) {
         let Some(keeper) = &mut self.keeper else { return };
+        let generation = self.hub.rings.generation();
         let checkpoint = keeper.checkpoint();
         checkpoint.length = self.output.length();
         checkpoint.last_ns = self.last_ns;
@@ -624,7 +630,9 @@ impl Writeout {
         checkpoint.is_off = self.is_off;
         checkpoint.rings.clear();
         for tracked in &self.rings {
-            let Some(number) = tracked.ring.number() else { continue };
+            // Others have numbers of earlier segments.
+            let is_here = tracked.ring.generation() == generation;
+            let Some(number) = tracked.ring.number().filter(|_| is_here) else { continue };
             let number = number as usize;
             if checkpoint.rings.len() <= number {
                 checkpoint.rings.resize(number + 1, RingPoint::default());

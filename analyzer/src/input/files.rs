@@ -183,7 +183,7 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
 }
 
 /// What a file says of itself before anything else.
-pub(super) fn facts_behind_header(path: &Path) -> Option<Facts> {
+pub(crate) fn facts_behind_header(path: &Path) -> Option<Facts> {
     let mut records = StreamReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
     let mut facts = Facts::default();
     while let Ok(Some(Record::Mapping(record))) = records.next_record()

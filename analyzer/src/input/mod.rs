@@ -4,7 +4,7 @@
 //! page faults of a mapping, memory stays bounded without giving pages back by hand, and a file that QEMU truncates meanwhile
 //! (`trace-file set`) is a short read and not a SIGBUS.
 
-mod files;
+pub(crate) mod files;
 pub(crate) mod parts;
 mod read_ahead;
 

@@ -32,6 +32,8 @@ pub struct Segment {
     pub no_ring: u64,
     /// Rings that are not in the segment.
     pub rings_elsewhere: u64,
+    /// The number of the recording, which the trace's facts have, too; 0 if it has none.
+    pub recording: u64,
     /// Where each ring is in the segment, in bytes; 0 for one that was being made.
     pub rings: Vec<u64>,
     /// Names by id; `None` for what is no name.
@@ -96,6 +98,7 @@ impl Segment {
             last_anchor: (anchors > 0).then(|| [word(anchor_at), word(anchor_at + 8)]),
             no_ring: word(header_at::NO_RING),
             rings_elsewhere: word(header_at::RINGS_ELSEWHERE),
+            recording: word(header_at::RECORDING),
             rings: (0..rings).map(|index| word(DIRECTORY_AT + index * 8)).collect(),
             names: read_names(&control[NAMES_AT..NAMES_AT + names_bytes]),
         })

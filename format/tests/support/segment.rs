@@ -17,6 +17,7 @@ pub(crate) struct Builder {
     pub(crate) anchors: Vec<[u64; 2]>,
     pub(crate) no_ring: u64,
     pub(crate) rings_elsewhere: u64,
+    pub(crate) recording: u64,
     pub(crate) rings: Vec<RingBuilder>,
 }
 
@@ -160,6 +161,7 @@ impl Builder {
         }
         put(header_at::NO_RING, &self.no_ring.to_le_bytes());
         put(header_at::RINGS_ELSEWHERE, &self.rings_elsewhere.to_le_bytes());
+        put(header_at::RECORDING, &self.recording.to_le_bytes());
         put(NAMES_AT, &names);
         for (index, offset) in offsets.iter().enumerate() {
             put(DIRECTORY_AT + index * 8, &offset.to_le_bytes());

@@ -28,6 +28,7 @@ pub(super) fn facts(part: Option<u64>) -> Facts {
     }
     facts.set(Facts::PID, &std::process::id().to_string());
     facts.set(Facts::RECORDER, concat!("simpletrace-rs ", env!("CARGO_PKG_VERSION")));
+    facts.set(Facts::RECORDING, &format!("{:x}", HUB.recording()));
     if let Some(part) = part {
         facts.set(Facts::PART, &part.to_string());
     }
