@@ -44,6 +44,8 @@ pub(crate) struct Hub {
     kick: Kick,
     waiting: Waiting,
     flushes: Flushes,
+    /// The process exits, and the writer is to come to an end.
+    is_exiting: AtomicBool,
     /// Whether the time-stamp counter is not to be used.
     is_monotonic: AtomicBool,
     /// Events of threads that got no ring, or had given it back.
@@ -70,6 +72,7 @@ impl Hub {
                 kick: Kick::new(),
                 waiting: Waiting::new(),
                 flushes: Flushes::new(),
+                is_exiting: AtomicBool::new(false),
                 is_monotonic: AtomicBool::new(false),
                 no_ring: AtomicU64::new(0),
                 writers_own: AtomicU64::new(0),
@@ -198,6 +201,7 @@ impl Hub {
         self.no_ring.store(0, Ordering::Relaxed);
         self.writers_own.store(0, Ordering::Relaxed);
         self.set_reported_without_ring(0, 0);
+        self.is_exiting.store(false, Ordering::Relaxed);
         self.kick.after_fork();
         self.waiting.after_fork();
     }
@@ -236,6 +240,24 @@ impl Hub {
     /// What has become of the writer.
     pub(crate) fn writer(&self) -> WriterState {
         WriterState::from_number(self.writer.load(Ordering::Acquire))
+    }
+
+    /// Whether the writer is to come to an end, as the process exits.
+    pub(crate) fn is_exiting(&self) -> bool {
+        self.is_exiting.load(Ordering::Relaxed)
+    }
+
+    /// Makes the writer come to an end, and waits for that. Takes no lock and no memory: whoever has interrupted somebody with either may wait
+    /// for the writer himself.
+    #[cfg(not(loom))]
+    pub(crate) fn exit(&self, timeout: Duration) {
+        self.is_exiting.store(true, Ordering::Relaxed);
+        self.kick();
+        let deadline_ns = crate::clock::monotonic_ns() + timeout.as_nanos() as u64;
+        while self.writer() == WriterState::Running && crate::clock::monotonic_ns() < deadline_ns {
+            // Whoever ends the writer wakes those who wait for a flush.
+            self.flushes.sleep(self.flushes.done(), Patience::NAP);
+        }
     }
 
     /// Waits until all that was recorded before is written. Safe in a signal handler.

@@ -21,7 +21,7 @@ use crate::{HUB, REGISTRY, fork};
 /// How long to wait for the writer when nobody says how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program that ends waits for what is recorded to be written, and, a little longer, for that to be counted which is not.
-const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(750)];
+pub(crate) const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(750)];
 /// How much longer than the writer itself whoever waits for its end does.
 const SLACK: Duration = Duration::from_millis(250);
 
@@ -439,17 +439,15 @@ fn at_exit() {
     static ONCE: Once = Once::new();
     extern "C" fn finish() {
         let Some(session) = lock_session_soon() else { return };
-        let commands = match &*session {
-            Session::Recording(recording) if recording.process_id == std::process::id() => recording.commands.clone(),
-            _ => return,
-        };
+        if !matches!(&*session, Session::Recording(recording) if recording.process_id == std::process::id()) {
+            return;
+        }
         drop(session);
         // Whoever has the registry for long waits for room inside it, in a signal handler.
         if let Some(mut registry) = REGISTRY.lock_for_fork() {
             registry.suspend();
         }
-        let [writers, ours] = EXIT_TIMEOUTS;
-        let _ = ask(&commands, ours, |reply| Command::Finish(writers, reply));
+        HUB.exit(EXIT_TIMEOUTS[1]);
     }
     ONCE.call_once(|| {
         // SAFETY: `finish` may be called at any time on any thread, and does not unwind: it panics nowhere.

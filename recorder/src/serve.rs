@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::HUB;
 use crate::hub::{Ticket, WriterState};
 use crate::output::Output;
+use crate::recorder::EXIT_TIMEOUTS;
 use crate::report::Report;
 use crate::say::say;
 use crate::writeout::{Cycle, Writeout};
@@ -61,18 +62,14 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
                     let _ = reply.send(writeout.report());
                 }
                 Command::Finish(timeout, reply) => {
-                    let begin = Instant::now();
-                    writeout.finish(|| {
-                        thread::sleep(NAP);
-                        begin.elapsed() < timeout
-                    });
-                    tell(writeout);
-                    // Before whoever waits goes on to start the next.
-                    HUB.set_writer(WriterState::Gone);
+                    finish(writeout, timeout);
                     let _ = reply.send(writeout.report());
                     return;
                 }
             }
+        }
+        if HUB.is_exiting() {
+            return finish(writeout, EXIT_TIMEOUTS[0]);
         }
         flush = flush.or_else(|| HUB.wanted_flush().map(|ticket| (ticket, writeout.later_than_now_ns())));
         let cycle = writeout.cycle(flush.is_some());
@@ -95,6 +92,18 @@ fn serve(writeout: &mut Writeout, commands: &Receiver<Command>) {
         };
         HUB.sleep(nap);
     }
+}
+
+/// Writes what is left, for so long.
+fn finish(writeout: &mut Writeout, timeout: Duration) {
+    let begin = Instant::now();
+    writeout.finish(|| {
+        thread::sleep(NAP);
+        begin.elapsed() < timeout
+    });
+    tell(writeout);
+    // Before whoever waits goes on to start the next.
+    HUB.set_writer(WriterState::Gone);
 }
 
 /// Says what is wrong with the file.
