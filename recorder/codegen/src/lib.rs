@@ -10,7 +10,7 @@
 //!
 //! and in the program:
 //!
-//! ```ignore
+//! ```text
 //! mod trace {
 //!     include!(concat!(env!("OUT_DIR"), "/trace.rs"));
 //! }
