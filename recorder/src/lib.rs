@@ -47,6 +47,7 @@ mod emit;
 mod event;
 #[cfg(not(loom))]
 mod fork;
+mod generated;
 mod hub;
 #[cfg(all(loom, test))]
 mod models;
@@ -73,6 +74,7 @@ mod writeout;
 
 pub use arg::Arg;
 pub use event::{Event, RegisterError, Switched};
+pub use generated::Text;
 #[cfg(not(loom))]
 pub use options::{Clock, Error, Fork, Options, Policy};
 #[cfg(not(loom))]

@@ -104,8 +104,9 @@ Example:
   simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace")
     )]
     Slice(SliceArgs),
-    /// Print shell completions or man pages
+    /// Print the code that records events, shell completions or man pages
     #[command(after_help = "Example:
+  simpletrace-rs generate rs hw/block/trace-events -o src/trace.rs
   simpletrace-rs generate completions bash > /etc/bash_completion.d/simpletrace-rs
   simpletrace-rs generate man -o /usr/local/share/man/man1")]
     Generate(GenerateArgs),
@@ -328,6 +329,21 @@ pub(crate) struct GenerateArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
+    /// Print a Rust module with a function for each event, to be used with simpletrace-recorder
+    #[command(after_help = "Exit codes:
+  0  the code is in OUT
+  2  wrong usage, a fault in EVENTS, or a file cannot be read or written; OUT is as it was
+
+Example:
+  simpletrace-rs generate rs hw/block/trace-events net/trace-events -o src/trace.rs")]
+    Rs {
+        /// trace-events files; the names of their events must all differ; `-` is stdin
+        #[arg(required = true, value_name = "EVENTS", value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+        /// Write to this file instead of stdout
+        #[arg(short = 'o', long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    },
     /// Print the completion script for a shell
     Completions {
         /// The shell

@@ -68,6 +68,8 @@ impl FormatSource {
 pub struct EventDecl {
     /// The name.
     pub name: String,
+    /// The name in the source, in bytes; of a half of a `tcg` line that of the line.
+    pub name_span: Range<usize>,
     /// The words before the name.
     pub properties: Properties,
     /// The arguments, in the order in which they are recorded.

@@ -42,6 +42,22 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// An error at a place of the source, for those who find more wrong with a file than [`parse`](super::parse) does.
+    #[must_use]
+    pub fn error(source: &[u8], span: Range<usize>, message: impl Into<String>, help: Option<String>) -> Self {
+        let before = &source[..span.start.min(source.len())];
+        let is_end = |&(index, byte): &(usize, &u8)| match byte {
+            b'\n' => true,
+            b'\r' => source.get(index + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let line = before.iter().enumerate().filter(is_end).count() + 1;
+        let line_start = before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
+        let column = plain(&before[line_start..]).count() + 1;
+        let [line, column] = [line, column].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        Self { severity: Severity::Error, line, column, span, message: message.into(), help }
+    }
+
     /// Returns something that prints the diagnostic with the file's name, the line and a mark under the place:
     ///
     /// ```text
@@ -205,6 +221,14 @@ mod tests {
             diagnostic(12..15).with_source("f", source).to_string(),
             concat!("f:2:5: odd word\n", "  ñ ab cde fgh\n", "       ^^^\n", "help: drop it")
         );
+    }
+
+    #[test]
+    fn an_error_of_ones_own_knows_its_line_and_column() {
+        let source = "a\nb\r\nc\rñ\u{e9} name".as_bytes();
+        let found = Diagnostic::error(source, 12..16, "odd", None);
+        assert_eq!(found.with_source("f", source).to_string(), "f:4:4: odd\n  ñé name\n     ^^^^");
+        assert_eq!(Diagnostic::error(source, 99..100, "beyond", None).to_string(), "4:8: beyond");
     }
 
     #[test]

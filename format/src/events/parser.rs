@@ -145,7 +145,7 @@ impl Parser {
             return Err(Fault::new(0..0, message, "split the event, or is this another kind of file?"));
         }
         let open = text.find('(').ok_or_else(|| missing_open(text))?;
-        let (head, name_span) = self.head(line, open)?;
+        let head = self.head(line, open)?;
         let after_open = open + 1;
         let close = text[after_open..].find(')').ok_or_else(|| missing_close(text, after_open))? + after_open;
         let args = self.args(line, after_open..close).map_err(|fault| {
@@ -158,7 +158,7 @@ impl Parser {
         }
         let formats = self.formats(line, close + 1, head.tcg)?;
 
-        let name = line.owned(name_span);
+        let name = line.owned(head.name.0..head.name.1);
         if head.tcg {
             let first = formats.first().cloned();
             let second = formats.get(1).cloned().or_else(|| first.clone());
@@ -173,7 +173,7 @@ impl Parser {
     }
 
     /// Reads what stands before the `(`: properties and the name.
-    fn head(&mut self, line: &Line<'_>, open: usize) -> Result<(Head, Range<usize>), Fault> {
+    fn head(&mut self, line: &Line<'_>, open: usize) -> Result<Head, Fault> {
         let text = &line.text[..open];
         if let Some((position, odd)) = text.char_indices().find(|(_, c)| !is_word(*c) && !is_blank(*c)) {
             return Err(match odd {
@@ -211,7 +211,8 @@ impl Parser {
                 Fault::new(name_start..trimmed.len(), message, "use letters, digits and '_', a letter first")
             });
         }
-        Ok((head, name_start..trimmed.len()))
+        head.name = (name_start, trimmed.len());
+        Ok(head)
     }
 
     fn property(&mut self, line: &Line<'_>, word: &str, span: Range<usize>, head: &mut Head) -> Result<(), Fault> {
@@ -451,12 +452,15 @@ impl Parser {
             format.text.insert_str(0, "\"cpu=%p \"");
         }
         let properties = Properties { disabled: head.disabled, vcpu: head.vcpu, tcg };
-        self.parsed.events.push(EventDecl { name, properties, args, format, line: line.number, file: 0 });
+        let name_span = line.in_source(&(head.name.0..head.name.1));
+        self.parsed.events.push(EventDecl { name, name_span, properties, args, format, line: line.number, file: 0 });
     }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
+    /// Where the name begins and ends in the line.
+    name: (usize, usize),
     disabled: bool,
     vcpu: bool,
     tcg: bool,
