@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fcntl_lock, fstat, openat, readlinkat, statat,
+};
 use rustix::io::Errno;
 
 #[cfg(not(loom))]
@@ -181,13 +183,33 @@ impl Target {
     pub(super) fn open_at(mut place: Place) -> io::Result<Self> {
         for _ in 0..MAX_LINKS {
             match place.find(OFlags::CREATE)? {
-                Found::File(file, stat) => return Ok(Self { place: Some(place), ..Self::of(file, &stat) }),
+                Found::File(file, stat) => {
+                    let target = Self { place: Some(place), ..Self::of(file, &stat) };
+                    target.keep_others_away()?;
+                    return Ok(target);
+                }
                 Found::NoReader => return Ok(Self { kind: Kind::Pipe, handle: Handle::Closed, place: Some(place) }),
                 Found::Link(_) if place.is_in_proc() => place.is_magic = true,
                 Found::Link(path) => place = Place::new(&place.folder, &path)?,
             }
         }
         Err(Errno::LOOP.into())
+    }
+
+    /// Refuses a file that another process records into, as both would lose what the other overwrites.
+    fn keep_others_away(&self) -> io::Result<()> {
+        match &self.handle {
+            // Released by the kernel when the process ends; children do not get it.
+            Handle::File(file) if self.is_regular() => match fcntl_lock(file, FlockOperation::NonBlockingLockExclusive)
+            {
+                Err(Errno::AGAIN | Errno::ACCESS) => {
+                    Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process records into it"))
+                }
+                // Where there are no locks, nothing can be known.
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     fn of(file: File, stat: &Stat) -> Self {
