@@ -110,7 +110,7 @@ fn print_children(folder: &Path, rounds: usize) -> Result<(), Box<dyn Error>> {
     let mut all: Option<Measured> = None;
     let mut lost = [0; 3];
     for begin in (0..rounds).step_by(ROUNDS_OF_CHILDREN) {
-        let start = |name, is_durable| ChildContestant::start(name, &folder.join(name), is_durable);
+        let start = |name, is_durable| ChildContestant::start(name, &folder.join(format!("{name}, child")), is_durable);
         let children =
             [start("simpletrace", false)?, start("simpletrace, again", false)?, start("simpletrace, durable", true)?];
         let contestants: Vec<&dyn Contestant> = children.iter().map(|child| child as &dyn Contestant).collect();

@@ -64,9 +64,9 @@ pub(crate) fn lock_session_soon() -> Option<MutexGuard<'static, Session>> {
     lock_soon(&SESSION)
 }
 
-/// Locks what nobody has for more than microseconds; `None` if somebody does.
+/// Locks what nobody has for more than microseconds, unless the machine is very busy; `None` if somebody does.
 pub(crate) fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..50 {
+    for _ in 0..200 {
         match mutex.try_lock() {
             Ok(guard) => return Some(guard),
             Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),

@@ -146,8 +146,12 @@ impl Rings {
         let rings = self.iter();
         self.newest.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.made.store(0, Ordering::Relaxed);
-        if let Some(own) = own.filter(|own| own.number().is_some()) {
-            make_private(own);
+        if let Some(own) = own {
+            if own.number().is_some() {
+                make_private(own);
+            }
+            // The emit that was interrupted may be waiting for room there, which no writer will make.
+            own.retire();
         }
         // The iterator is one ahead of what it returns.
         for ring in rings.filter(|ring| !own.is_some_and(|own| std::ptr::eq(own, *ring))) {

@@ -114,6 +114,10 @@ impl Owner for This {
     }
 
     fn change(&self, ring: &'static Ring) -> Option<&'static Ring> {
+        if let Some(other) = RING.get().filter(|other| !std::ptr::eq(*other, ring)) {
+            // In a forked child, whose handler has recorded already.
+            return Some(other);
+        }
         // First, so that a handler that comes now does not begin once more.
         STAGE.set(Stage::Registering);
         RING.set(None);
