@@ -894,6 +894,10 @@ impl Writeout {
             Self::add_thread(&mut report.threads, tracked.report(losses));
         }
         report.rings = self.rings.len() as u32;
+        #[cfg(not(loom))]
+        if let Some(keeper) = &self.keeper {
+            report.rings_elsewhere = keeper.segment().rings_elsewhere();
+        }
         report.write_error = self.output.trouble();
         report.parts += self.output.parts();
         report.is_removed = self.output.is_removed();
