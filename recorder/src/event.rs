@@ -32,6 +32,7 @@ use crate::segment::Segment;
 #[repr(C)]
 pub struct Event {
     is_enabled: AtomicBool,
+    is_available: bool,
     id: AtomicU32,
     name: &'static str,
     declaration: &'static str,
@@ -44,7 +45,19 @@ impl Event {
     /// arguments it is `name(void) "..."`.
     #[must_use]
     pub const fn new(name: &'static str, declaration: &'static str) -> Self {
-        Self { is_enabled: AtomicBool::new(false), id: AtomicU32::new(Self::UNREGISTERED), name, declaration }
+        Self {
+            is_enabled: AtomicBool::new(false),
+            is_available: true,
+            id: AtomicU32::new(Self::UNREGISTERED),
+            name,
+            declaration,
+        }
+    }
+
+    /// An event that is declared but compiled out (`disable`): known by name, never enabled. Its declaration begins with `disable`.
+    #[must_use]
+    pub const fn unavailable(name: &'static str, declaration: &'static str) -> Self {
+        Self { is_available: false, ..Self::new(name, declaration) }
     }
 
     /// The event's name.
@@ -57,6 +70,12 @@ impl Event {
     #[must_use]
     pub const fn declaration(&self) -> &'static str {
         self.declaration
+    }
+
+    /// Whether the event can be enabled: it is not compiled out.
+    #[must_use]
+    pub const fn is_available(&self) -> bool {
+        self.is_available
     }
 
     /// Whether the event is to be recorded.
@@ -121,10 +140,12 @@ impl std::error::Error for RegisterError {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Switched {
-    /// How many events there are by now that the pattern stands for. None is no error if it has a `*`.
+    /// How many events there are by now that the pattern stands for, but for those that are compiled out. None is no error if it has a `*`.
     pub events: usize,
     /// It is not a pattern but a name, which no event has so far.
     pub is_unknown: bool,
+    /// It is the name of an event that is compiled out.
+    pub is_unavailable: bool,
 }
 
 /// All events of a process, by number.
@@ -231,12 +252,17 @@ impl Registry {
         // The last word on a pattern counts.
         inner.rules.retain(|rule| rule.pattern != pattern);
         inner.rules.push(Rule { pattern: pattern.to_owned(), on });
-        let mut events = 0;
+        let (mut events, mut unavailable) = (0, 0);
         for event in inner.events.iter().filter(|event| stands_for(pattern, event.name)) {
-            events += 1;
+            *(if event.is_available { &mut events } else { &mut unavailable }) += 1;
             inner.switch(event);
         }
-        Switched { events, is_unknown: events == 0 && !is_pattern(pattern) }
+        let is_name = !is_pattern(pattern);
+        Switched {
+            events,
+            is_unknown: is_name && events + unavailable == 0,
+            is_unavailable: is_name && unavailable > 0,
+        }
     }
 
     /// Keeps the names of all events, also of those to come, in a segment; in none from now on if `None`.
@@ -317,7 +343,7 @@ impl Inner {
     fn switch(&self, event: &Event) {
         let on = self.rules.iter().rev().find(|rule| stands_for(&rule.pattern, event.name)).is_some_and(|rule| rule.on);
         // Release: see `Event::id`.
-        event.is_enabled.store(on && !self.is_suspended, Ordering::Release);
+        event.is_enabled.store(on && event.is_available && !self.is_suspended, Ordering::Release);
     }
 }
 
@@ -419,12 +445,21 @@ mod tests {
     #[test]
     fn only_a_name_can_be_unknown() {
         events!(A "known_a");
+        static OFF: Event = Event::unavailable("known_off", "disable known_off(void) \"\"");
         let registry = Registry::new();
-        registry.register(&[&A]).unwrap();
-        for (pattern, events, is_unknown) in
-            [("known_a", 1, false), ("known_b", 0, true), ("-known_b", 0, true), ("known_?", 0, true), ("x*", 0, false)]
-        {
-            assert_eq!(registry.switch(pattern, true), Switched { events, is_unknown }, "{pattern}");
+        registry.register(&[&A, &OFF]).unwrap();
+        for (pattern, events, is_unknown, is_unavailable) in [
+            ("known_a", 1, false, false),
+            ("known_b", 0, true, false),
+            ("-known_b", 0, true, false),
+            ("known_?", 0, true, false),
+            ("x*", 0, false, false),
+            ("known_off", 0, false, true),
+            ("known_*", 1, false, false),
+            ("known_of*", 0, false, false),
+        ] {
+            assert_eq!(registry.switch(pattern, true), Switched { events, is_unknown, is_unavailable }, "{pattern}");
+            assert!(!OFF.is_enabled() && !OFF.is_available());
         }
     }
 

@@ -50,10 +50,9 @@ pub(crate) fn module(declarations: &Declarations) -> String {
 
     let names: HashSet<_> = events.iter().map(|event| event.name.as_str()).collect();
     let names: Vec<_> = events.iter().map(|event| name(&event.name, &TAKEN_FOR_EVENTS, &names)).collect();
-    let enabled = || events.iter().zip(&names).filter(|(event, _)| !event.properties.disabled);
-    out.push_str("    /// All events that are not compiled out, for `simpletrace_recorder::register`.\n");
-    put(&mut out, format_args!("    pub static EVENTS: [&::simpletrace_recorder::Event; {}] = [\n", enabled().count()));
-    for (_, name) in enabled() {
+    out.push_str("    /// All events, for `simpletrace_recorder::register`.\n");
+    put(&mut out, format_args!("    pub static EVENTS: [&::simpletrace_recorder::Event; {}] = [\n", names.len()));
+    for name in &names {
         put(&mut out, format_args!("        &{name}::EVENT,\n"));
     }
     out.push_str("    ];\n");
@@ -86,6 +85,9 @@ fn put_event(out: &mut String, event: &EventDecl, name: &str, place: &str) {
 
     /// The parts of [`{name}`]({name}()).
     pub mod {name} {{
+        /// The event's handle: it is known, and cannot be enabled.
+        pub static EVENT: ::simpletrace_recorder::Event = ::simpletrace_recorder::Event::unavailable({:?}, {:?});
+
         /// No: the event is compiled out.
         #[inline(always)]
         pub const fn is_enabled() -> bool {{ false }}
@@ -94,7 +96,9 @@ fn put_event(out: &mut String, event: &EventDecl, name: &str, place: &str) {
         #[inline(always)]
         pub fn record({params}) {{}}
     }}
-"
+",
+                event.name,
+                format!("disable {declaration}"),
             ),
         );
         return;

@@ -35,7 +35,6 @@ fn several_files_are_one_module_in_their_order() {
 fn without_events_there_is_an_empty_table() {
     let none: [(&str, &str); 0] = [];
     assert!(Declarations::parse(none).unwrap().rust().contains("[&::simpletrace_recorder::Event; 0] = [\n    ];\n}\n"));
-    assert!(rust("disable off(void)\n").contains("Event; 0] = [\n    ];\n"));
 }
 
 #[test]

@@ -43,7 +43,8 @@ fn all_of_qemu_compiles_without_a_warning() {
         let source = fs::read(traces.join(release).join("trace-events-all")).unwrap();
         let code = Declarations::parse([(release, source)]).unwrap().rust();
         assert_eq!(code.matches("    pub fn record(").count(), events);
-        assert!(code.contains(&format!("pub static EVENTS: [&::simpletrace_recorder::Event; {enabled}] = [\n")));
+        assert!(code.contains(&format!("pub static EVENTS: [&::simpletrace_recorder::Event; {events}] = [\n")));
+        assert_eq!(code.matches("Event::unavailable(").count(), events - enabled);
         write(&format!("src/{release}.rs"), &code);
     }
     write("src/lib.rs", LIB);

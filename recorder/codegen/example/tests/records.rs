@@ -157,7 +157,8 @@ fn what_generated_functions_record_is_read_back_as_declared() {
     emit!(trace::a(evaluate()));
     assert_eq!(evaluated.get(), 0);
 
-    assert_eq!(enable("*").events, trace::EVENTS.len());
+    assert_eq!(enable("*").events, trace::EVENTS.len() - 3, "all but those compiled out");
+    assert!(enable("off").is_unavailable && !trace::off::is_enabled() && !trace::off::EVENT.is_enabled());
     let recorder = Recorder::start(&Options::new(&file)).unwrap();
     let bytes = [1, 2, 3];
     record(&bytes);
@@ -178,15 +179,23 @@ fn what_generated_functions_record_is_read_back_as_declared() {
 }
 
 #[test]
-fn the_table_has_every_event_but_those_compiled_out_with_its_line() {
+fn the_table_has_every_event_with_its_line() {
     let mut declared = EventSet::new();
     let found = declared.add("trace-events", include_bytes!("trace-events"), Mode::Lenient);
     assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
-    let names = |enabled| -> Vec<_> {
-        declared.iter().filter(|event| event.properties.disabled != enabled).map(|event| event.name.as_str()).collect()
-    };
-    assert_eq!(trace::EVENTS.map(simpletrace_recorder::Event::name).to_vec(), names(true));
-    assert_eq!(names(false), ["off", "off_too_trans", "off_too_exec"]);
+    assert_eq!(
+        trace::EVENTS.map(|event| (event.name(), event.is_available())).to_vec(),
+        declared.iter().map(|event| (event.name.as_str(), !event.properties.disabled)).collect::<Vec<_>>()
+    );
+    let off = trace::EVENTS.iter().filter(|event| !event.is_available()).map(|event| event.declaration());
+    assert_eq!(
+        off.collect::<Vec<_>>(),
+        [
+            "disable off(const char *text, int number) \"%s %d\"",
+            "disable off_too_trans(void *__cpu) \"cpu=%p \"\"\"",
+            "disable off_too_exec(void *__cpu, uint64_t addr) \"cpu=%p \"\"%\"PRIx64",
+        ]
+    );
     let line = "mem_exec(uint64_t addr, uint8_t info) \"addr=0x%016\"PRIx64\" info=%d\"";
     assert_eq!(trace::mem_exec::EVENT.declaration(), line);
     assert_eq!(trace::on_cpu::EVENT.declaration(), "on_cpu(void *__cpu, int level) \"cpu=%p \"\"level=%d\"");

@@ -7,10 +7,11 @@ pub use generated::*;
 #[rustfmt::skip]
 #[allow(clippy::all, clippy::pedantic, dead_code, non_snake_case, unreachable_pub, unused_variables)]
 mod generated {
-    /// All events that are not compiled out, for `simpletrace_recorder::register`.
-    pub static EVENTS: [&::simpletrace_recorder::Event; 2] = [
+    /// All events, for `simpletrace_recorder::register`.
+    pub static EVENTS: [&::simpletrace_recorder::Event; 3] = [
         &disk_read::EVENT,
         &disk_done::EVENT,
+        &disk_debug::EVENT,
     ];
 
     /// `disk_read(void *disk, uint64_t offset, uint32_t bytes) "disk %p offset 0x%"PRIx64" bytes %u"`
@@ -65,6 +66,9 @@ mod generated {
 
     /// The parts of [`disk_debug`](disk_debug()).
     pub mod disk_debug {
+        /// The event's handle: it is known, and cannot be enabled.
+        pub static EVENT: ::simpletrace_recorder::Event = ::simpletrace_recorder::Event::unavailable("disk_debug", "disable disk_debug(const char *text) \"%s\"");
+
         /// No: the event is compiled out.
         #[inline(always)]
         pub const fn is_enabled() -> bool { false }
