@@ -43,6 +43,8 @@ mod arg;
 mod barrier;
 mod clock;
 #[cfg(not(loom))]
+mod control;
+#[cfg(not(loom))]
 mod emit;
 mod event;
 #[cfg(not(loom))]
@@ -69,10 +71,14 @@ mod serve;
 mod sync;
 #[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod trace_options;
 mod wake;
 mod writeout;
 
 pub use arg::Arg;
+#[cfg(not(loom))]
+pub use control::Control;
 pub use event::{Event, RegisterError, Switched};
 pub use generated::Text;
 #[cfg(not(loom))]
@@ -80,6 +86,8 @@ pub use options::{Clock, Error, Fork, Options, Policy};
 #[cfg(not(loom))]
 pub use recorder::{Recorder, flush_on_exit};
 pub use report::{ClockReport, Lost, Report, ThreadReport};
+#[cfg(not(loom))]
+pub use trace_options::{TraceError, TraceOptions, event_list, long_options, trace_or_exit};
 
 /// What all threads of the process share.
 #[cfg(not(loom))]
