@@ -119,6 +119,11 @@ impl Globs {
         Ok(Self { globs })
     }
 
+    /// Selects events by their names.
+    pub(crate) fn of_names(names: impl IntoIterator<Item = String>) -> Self {
+        Self { globs: names.into_iter().map(|pattern| Glob { pattern, adds: true }).collect() }
+    }
+
     pub(crate) fn selects(&self, name: &str) -> bool {
         let all_at_first = self.globs.first().is_none_or(|glob| !glob.adds);
         let decides = self.globs.iter().rev().find(|glob| matches(&glob.pattern, name));
@@ -143,7 +148,7 @@ impl Globs {
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == name;
     }

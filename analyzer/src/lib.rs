@@ -11,9 +11,13 @@ mod filter;
 mod findings;
 mod fit;
 mod formats;
+mod groups;
 mod input;
 mod kinds;
+mod latencies;
+mod measure;
 mod output;
+mod pairing;
 mod progress;
 #[cfg(target_os = "linux")]
 mod recover;

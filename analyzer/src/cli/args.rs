@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::filter::{Globs, Selection};
 use crate::formats::{Formats, V0Ids};
+use crate::latencies::Percentile;
+use crate::pairing::{Discipline, Drops};
 use crate::time::TimeRange;
 
 macro_rules! exit_codes {
@@ -49,6 +51,15 @@ Example:
   simpletrace-rs info trace-1234")
     )]
     Info(InfoArgs),
+    /// Measure how long operations took, from one event to another
+    #[command(
+        override_usage = "simpletrace-rs latency [OPTIONS] TRACE... [EVENTS] 'BEGIN -> END' --on KEY",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req")
+    )]
+    Latency(LatencyArgs),
     /// List and search declarations, and say what does not fit between them and a trace
     #[command(after_help = concat!(exit_codes!(), "
 
@@ -244,6 +255,51 @@ pub(crate) struct InfoArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// The arguments that records of one operation have in common; A=B if they have different names
+    ///
+    /// Without, each beginning goes with the next end. `pid` is the process's id. Where names are not enough, EVENT.ARG says of which event one is.
+    #[arg(long, value_name = "ARG[,ARG...]")]
+    pub(crate) on: Option<String>,
+    /// Group by arguments; ARG:log2 groups by powers of two
+    #[arg(long, value_name = "ARG[:log2]", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// What happens when operations with the same key are under way at once
+    #[arg(long, value_enum, value_name = "DISCIPLINE", default_value_t)]
+    pub(crate) discipline: Discipline,
+    /// What becomes of operations that events are missing from
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub(crate) drops: Drops,
+    /// Percentiles, by nearest rank
+    #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
+    pub(crate) percentiles: Vec<Percentile>,
+    /// How to print the result
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    pub(crate) time: Option<TimeRange>,
+    /// Only records of this process; repeat it for more
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+}
+
+/// How a table is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Aligned columns, for people
+    Table,
+    /// Comma-separated
+    Csv,
+    /// One JSON document
+    Json,
+    /// One JSON object a line
+    Ndjson,
 }
 
 #[derive(Debug, Args)]

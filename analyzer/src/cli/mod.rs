@@ -6,6 +6,7 @@ mod decode;
 mod events;
 mod generate;
 mod info;
+mod latency;
 mod recover;
 mod repair;
 mod slice;
@@ -38,6 +39,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
     match command {
         args::Command::Decode(args) => decode::run(&args),
         args::Command::Info(args) => info::run(&args),
+        args::Command::Latency(args) => latency::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
         args::Command::Recover(args) => recover::run(&args),

@@ -1,0 +1,229 @@
+//! Matches beginnings with ends.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, Hash};
+
+use clap::ValueEnum;
+
+/// What happens when operations with the same key are under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Discipline {
+    /// A beginning replaces the one before, which never ended
+    #[default]
+    Last,
+    /// Beginnings are ignored until the first has ended
+    First,
+    /// The oldest ends first
+    Fifo,
+    /// The newest ends first
+    Lifo,
+}
+
+/// What became of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    /// Records of the first stage: all but those `ignored` are an operation.
+    pub(crate) begins: u64,
+    /// Operations with all their stages.
+    pub(crate) pairs: u64,
+    /// Operations that another beginning with their key took the place of.
+    pub(crate) replaced: u64,
+    /// Beginnings while there was an operation with their key, under the discipline `first`.
+    pub(crate) ignored: u64,
+    /// Operations whose end came before a stage between.
+    pub(crate) incomplete: u64,
+    /// Operations that were under way at the end.
+    pub(crate) open: u64,
+    /// Records of a later stage for which there was no operation, or none that waits for that stage.
+    pub(crate) orphans: u64,
+    /// Operations that end before they begin, as their records are too far out of order.
+    pub(crate) backwards: u64,
+}
+
+/// An operation under way.
+struct Open<T> {
+    begin_ns: u64,
+    /// The times of the stages between.
+    hops_ns: Vec<u64>,
+    tag: T,
+}
+
+/// An operation with all its stages.
+#[derive(Debug)]
+pub(crate) struct Pair<'a, K, T> {
+    pub(crate) key: &'a K,
+    pub(crate) begin_ns: u64,
+    /// The times of the stages between.
+    pub(crate) hops_ns: &'a [u64],
+    pub(crate) end_ns: u64,
+    pub(crate) tag: &'a T,
+}
+
+/// Those with one key, the oldest first. There is mostly one.
+struct Opens<T> {
+    first: Open<T>,
+    others: VecDeque<Open<T>>,
+}
+
+/// What is kept of an operation's records, from stage to stage.
+pub(crate) trait Tag {
+    /// Whether a record of a later stage can be of the same operation.
+    fn admits(&self, later: &Self) -> bool;
+
+    /// Takes in that of a later stage.
+    fn join(&mut self, later: Self);
+}
+
+/// Matches records by their keys. They must come in order of time.
+pub(crate) struct Engine<K, T, S> {
+    discipline: Discipline,
+    stages: usize,
+    open: HashMap<K, Opens<T>, S>,
+    counts: Counts,
+    depth: Depth,
+}
+
+/// How many operations are under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Depth {
+    pub(crate) now: u64,
+    pub(crate) most: u64,
+    /// The sum of the depth over time, in operations times ns.
+    pub(crate) operation_ns: u128,
+    since_ns: u64,
+}
+
+impl Depth {
+    fn change(&mut self, time_ns: u64, by: i64) {
+        self.operation_ns += u128::from(self.now) * u128::from(time_ns.saturating_sub(self.since_ns));
+        self.since_ns = self.since_ns.max(time_ns);
+        self.now = self.now.saturating_add_signed(by);
+        self.most = self.most.max(self.now);
+    }
+}
+
+impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
+    /// For operations of so many stages.
+    pub(crate) fn new(stages: usize, discipline: Discipline) -> Self {
+        Self { discipline, stages, open: HashMap::default(), counts: Counts::default(), depth: Depth::default() }
+    }
+
+    /// Takes a record of the first stage.
+    #[inline]
+    pub(crate) fn begin(&mut self, time_ns: u64, key: K, tag: T) {
+        use std::collections::hash_map::Entry;
+
+        self.counts.begins += 1;
+        let open = Open { begin_ns: time_ns, hops_ns: Vec::new(), tag };
+        match self.open.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(Opens { first: open, others: VecDeque::new() });
+            }
+            Entry::Occupied(mut place) => match self.discipline {
+                Discipline::Last => {
+                    self.counts.replaced += 1;
+                    place.get_mut().first = open;
+                    return;
+                }
+                Discipline::First => {
+                    self.counts.ignored += 1;
+                    return;
+                }
+                Discipline::Fifo | Discipline::Lifo => place.get_mut().others.push_back(open),
+            },
+        }
+        self.depth.change(time_ns, 1);
+    }
+
+    /// Takes a record of a later stage; if that is the last one, hands the operation on.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        time_ns: u64,
+        key: &K,
+        stage: usize,
+        tag: T,
+        done: &mut impl FnMut(Pair<'_, K, T>),
+    ) {
+        let Some(opens) = self.open.get_mut(key) else {
+            self.counts.orphans += 1;
+            return;
+        };
+        let ends = stage + 1 == self.stages;
+        let waits = |open: &Open<T>| open.hops_ns.len() + 1 == stage && open.tag.admits(&tag);
+        let place = match self.discipline {
+            Discipline::Lifo => opens.iter().rposition(waits),
+            _ => opens.iter().position(waits),
+        };
+        let Some(place) = place else {
+            let alone = matches!(self.discipline, Discipline::Last | Discipline::First);
+            if ends && alone && opens.first.tag.admits(&tag) {
+                // It has ended without one of its stages.
+                self.counts.incomplete += 1;
+                self.open.remove(key);
+                self.depth.change(time_ns, -1);
+            } else {
+                self.counts.orphans += 1;
+            }
+            return;
+        };
+        if !ends {
+            let open = opens.get_mut(place);
+            open.hops_ns.push(time_ns);
+            open.tag.join(tag);
+            return;
+        }
+        let mut open = match opens.take(place) {
+            Some(open) => open,
+            None => match self.open.remove(key) {
+                Some(opens) => opens.first,
+                None => return,
+            },
+        };
+        self.depth.change(time_ns, -1);
+        open.tag.join(tag);
+        let last_ns = open.hops_ns.last().copied().unwrap_or(open.begin_ns);
+        if open.begin_ns > time_ns || last_ns > time_ns || !open.hops_ns.is_sorted() {
+            self.counts.backwards += 1;
+            return;
+        }
+        self.counts.pairs += 1;
+        done(Pair { key, begin_ns: open.begin_ns, hops_ns: &open.hops_ns, end_ns: time_ns, tag: &open.tag });
+    }
+
+    /// What became of all records by now.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { open: self.depth.now, ..self.counts }
+    }
+
+    /// How many were under way, up to a time.
+    pub(crate) fn depth(&mut self, time_ns: u64) -> Depth {
+        self.depth.change(time_ns, 0);
+        self.depth
+    }
+
+    /// Keys of operations that are under way, at most so many.
+    pub(crate) fn open_keys(&self, most: usize) -> impl Iterator<Item = &K> {
+        self.open.keys().take(most)
+    }
+}
+
+impl<T> Opens<T> {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Open<T>> + ExactSizeIterator {
+        // `Chain` has no length.
+        (0..self.others.len() + 1).map(|place| if place == 0 { &self.first } else { &self.others[place - 1] })
+    }
+
+    fn get_mut(&mut self, place: usize) -> &mut Open<T> {
+        if place == 0 { &mut self.first } else { &mut self.others[place - 1] }
+    }
+
+    /// Takes one of several out; `None` if it is the only one.
+    fn take(&mut self, place: usize) -> Option<Open<T>> {
+        match place {
+            0 => self.others.pop_front().map(|next| std::mem::replace(&mut self.first, next)),
+            place => self.others.remove(place - 1),
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! Pairing: which records belong to one operation, and when it began and ended.
+//!
+//! Records of the events that a [`Question`] names are put in order of time ([`order`]), matched by their keys ([`engine`]), and handed on as
+//! operations with all their stages. Memory is bounded by the operations under way and what is held back for the order.
+
+mod chain;
+mod engine;
+mod order;
+mod role;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use foldhash::fast::RandomState;
+use simpletrace_format::Value;
+use simpletrace_format::events::{ArgType, EventIndex, nearest};
+
+pub(crate) use chain::{Chain, KeyPart};
+pub(crate) use engine::{Counts, Depth, Discipline};
+pub(crate) use order::{WINDOW_ITEMS, WINDOW_NS};
+pub(crate) use role::{By, MAX_BY, MAX_KEY};
+
+use crate::fit::Fit;
+use crate::groups::{GroupId, Groups};
+use crate::trace::{Event, Item};
+use engine::{Engine, Pair, Tag};
+use order::Order;
+use role::Role;
+
+/// What is asked of a trace.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) chain: Chain,
+    pub(crate) on: Vec<KeyPart>,
+    pub(crate) by: Vec<By>,
+    pub(crate) discipline: Discipline,
+    pub(crate) drops: Drops,
+}
+
+/// What becomes of operations that events are missing from, or may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Drops {
+    /// They count as any other, and it is said how many they are
+    #[default]
+    Keep,
+    /// They are left out
+    Exclude,
+    /// They count, and the exit code is 1
+    Fail,
+}
+
+impl Question {
+    /// Checks the question against the declarations, and says which events it is about.
+    ///
+    /// # Errors
+    ///
+    /// An event that is neither declared nor a pattern; an argument that an event of a plain name does not have, or that none has.
+    pub(crate) fn names(&self, declared: &EventIndex) -> Result<Vec<String>> {
+        for name in self.chain.plain_names() {
+            if !declared.contains(name) {
+                let nearest =
+                    declared.nearest(name).map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
+                bail!("no event is called {name}{nearest}");
+            }
+        }
+        if self.on.len() > MAX_KEY {
+            bail!("--on has {} parts, and the most is {MAX_KEY}", self.on.len());
+        }
+        if self.by.len() > MAX_BY {
+            bail!("--by has {} arguments, and the most is {MAX_BY}", self.by.len());
+        }
+        let mut names: Vec<String> = Vec::new();
+        for name in declared.names().filter(|name| !self.chain.places(name).is_empty()) {
+            // A faulty declaration is told where its records are.
+            let Some(event) = declared.get(name).and_then(|found| found.event) else { continue };
+            let args: Vec<_> = event.args.iter().map(|arg| arg.name.as_str()).collect();
+            let is_plain = self.chain.plain_names().any(|plain| plain == name);
+            let has = |arg: &str| arg == "pid" || args.contains(&arg);
+            for (place, part) in
+                self.chain.places(name).iter().flat_map(|place| self.on.iter().map(move |part| (place, part)))
+            {
+                match part.arg(name, place.stage) {
+                    Some(arg) if is_plain && !has(arg) => bail!("{}", no_such_arg(name, arg, &args)),
+                    None if is_plain => bail!("--on {part} says of no argument of {name}; write EVENT.ARG=EVENT.ARG"),
+                    _ => {}
+                }
+            }
+            names.push(name.to_owned());
+        }
+        for stage in 0..self.chain.len() {
+            if !names.iter().any(|name| self.chain.places(name).iter().any(|place| place.stage == stage)) {
+                bail!("no event that is declared matches {}", self.chain.stage(stage));
+            }
+        }
+        for by in &self.by {
+            let has = |name: &String| {
+                let places = self.chain.places(name);
+                let event = declared.get(name).and_then(|found| found.event);
+                places.iter().any(|place| by.side.is_of(name, place.stage))
+                    && event.is_some_and(|event| event.args.iter().any(|arg| arg.name == by.side.arg))
+            };
+            if !matches!(&*by.side.arg, "pid" | "event") && !names.iter().any(has) {
+                let all = names.iter().filter_map(|name| declared.get(name)?.event).flat_map(|event| event.args);
+                let all: Vec<_> = all.map(|arg| arg.name).collect();
+                let all: Vec<_> = all.iter().map(String::as_str).collect();
+                bail!("--by {}: {}", by.text, no_such_arg("none of the events", &by.side.arg, &all));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether keys have text in them, or more parts than two words hold.
+    fn needs_long_keys(&self, names: &[String], declared: &EventIndex) -> bool {
+        let words = self.on.len() + usize::from(self.chain.patterns().any(|text| text.contains('*')));
+        let is_text = |name: &String| {
+            let Some(event) = declared.get(name).and_then(|found| found.event) else { return false };
+            self.chain.places(name).iter().any(|place| {
+                let mut args = self.on.iter().filter_map(|part| part.arg(name, place.stage));
+                args.any(|wanted| event.args.iter().any(|arg| arg.name == wanted && arg.ty.is_string()))
+            })
+        };
+        words > 2 || names.iter().any(is_text)
+    }
+}
+
+fn no_such_arg(event: &str, arg: &str, args: &[&str]) -> String {
+    let mut args = args.to_vec();
+    args.sort_unstable();
+    args.dedup();
+    let hint = match nearest(arg, args.iter().copied()) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None if args.is_empty() => "there are none".to_owned(),
+        None => format!("there are {}", args.join(", ")),
+    };
+    format!("{event} has no argument {arg}; {hint}")
+}
+
+/// What pairing hands on.
+pub(crate) enum Out<'a> {
+    Pair(Finished<'a>),
+    /// Events are missing somewhere within the time since the last of these, or since the beginning: whatever was handed on since then and ended
+    /// within may not be what it seems.
+    Suspect,
+}
+
+/// An operation with all its stages.
+pub(crate) struct Finished<'a> {
+    pub(crate) begin_ns: u64,
+    /// The times of the stages between.
+    pub(crate) hops_ns: &'a [u64],
+    pub(crate) end_ns: u64,
+    pub(crate) group: GroupId,
+    /// Whether events are known to be missing from the time between its begin and its end.
+    pub(crate) straddles: bool,
+    key: &'a dyn Key,
+}
+
+impl Finished<'_> {
+    /// What its records have in common, as words or text.
+    pub(crate) fn key(&self) -> Vec<KeyValue> {
+        self.key.parts()
+    }
+}
+
+/// A part of a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KeyValue {
+    Word(u64),
+    Text(Vec<u8>),
+}
+
+/// What records of an operation have in common.
+pub(crate) trait Key {
+    /// That of these values, of which only the first count, and of a star's text by number.
+    fn of(values: &[Value<'_>], star: u32) -> Self
+    where
+        Self: Sized;
+
+    /// The values, without the star.
+    fn parts(&self) -> Vec<KeyValue>;
+}
+
+/// A word, or two; or a word and a star. Without a second, that is 0.
+type ShortKey = [u64; 2];
+
+impl Key for ShortKey {
+    #[inline]
+    fn of(values: &[Value<'_>], star: u32) -> Self {
+        let word = |slot: usize| values.get(slot).and_then(|value| value.word());
+        [word(0).unwrap_or_default(), word(1).unwrap_or(star.into())]
+    }
+
+    fn parts(&self) -> Vec<KeyValue> {
+        self.iter().map(|&word| KeyValue::Word(word)).collect()
+    }
+}
+
+impl Key for Box<[u8]> {
+    fn of(values: &[Value<'_>], star: u32) -> Self {
+        let mut bytes = star.to_le_bytes().to_vec();
+        for value in values {
+            match value {
+                Value::String(text) => {
+                    bytes.extend((text.len() as u32).to_le_bytes());
+                    bytes.extend(*text);
+                }
+                value => {
+                    bytes.extend(u32::MAX.to_le_bytes());
+                    bytes.extend(value.word().unwrap_or_default().to_le_bytes());
+                }
+            }
+        }
+        bytes.into()
+    }
+
+    fn parts(&self) -> Vec<KeyValue> {
+        let mut parts = Vec::new();
+        let mut rest = self.get(4..).unwrap_or_default();
+        while let Some((&length, behind)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes(length);
+            let bytes = if length == u32::MAX { 8 } else { length as usize };
+            let Some((part, behind)) = behind.split_at_checked(bytes) else { break };
+            parts.push(match part.try_into() {
+                Ok(word) if length == u32::MAX => KeyValue::Word(u64::from_le_bytes(word)),
+                _ => KeyValue::Text(part.to_vec()),
+            });
+            rest = behind;
+        }
+        parts
+    }
+}
+
+/// No star: it goes with any.
+const ANY_STAR: u32 = 0;
+
+/// What is kept of an operation's records.
+#[derive(Clone, Copy)]
+struct Kept {
+    group: GroupId,
+    star: u32,
+}
+
+impl Tag for Kept {
+    fn admits(&self, later: &Self) -> bool {
+        self.star == later.star || self.star == ANY_STAR || later.star == ANY_STAR
+    }
+
+    fn join(&mut self, later: Self) {
+        for (own, later) in self.group.iter_mut().zip(later.group) {
+            if *own == Groups::NONE {
+                *own = later;
+            }
+        }
+    }
+}
+
+/// What is put in order of time.
+enum Step<K> {
+    Record { key: K, stage: usize, kept: Kept },
+    Mark(Mark),
+}
+
+/// What is known of missing events.
+#[derive(Debug, Clone, Copy)]
+enum Mark {
+    /// From here on they are missing.
+    GapBegins,
+    /// Up to here they are.
+    GapEnds,
+    /// They are missing somewhere since the one before.
+    Suspect,
+}
+
+/// Matches the records of a trace.
+pub(crate) struct Pairing {
+    question: Question,
+    /// By the number of a kind of event; `None` before its first record.
+    roles: Vec<Option<Vec<Role>>>,
+    pub(crate) groups: Groups,
+    /// The texts that stars stand for; their numbers are one more than their places here.
+    stars: Vec<String>,
+    /// Whether each event of an operation has a star's text, so that it is a part of the key.
+    has_stars_everywhere: bool,
+    matcher: Matcher,
+    /// What each part of a key is, for people.
+    pub(crate) key_types: [Option<ArgType>; MAX_KEY],
+    /// Records by stage.
+    pub(crate) records: Vec<u64>,
+    /// Whether the file says where its gaps begin and end.
+    knows_gaps: bool,
+}
+
+enum Matcher {
+    Short(Matched<ShortKey>),
+    Long(Matched<Box<[u8]>>),
+}
+
+struct Matched<K> {
+    order: Order<Step<K>>,
+    pairs: Pairs<K>,
+}
+
+/// Operations, and the gaps beside them.
+struct Pairs<K> {
+    engine: Engine<K, Kept, RandomState>,
+    /// Events are missing at the moment.
+    in_gap: bool,
+    /// When the last gap ended.
+    gap_end_ns: Option<u64>,
+}
+
+impl Pairing {
+    /// For the events of these `names`, as [`Question::names`] gives them.
+    pub(crate) fn new(question: Question, names: &[String], declared: &EventIndex) -> Self {
+        let groups = Groups::new(&question.by);
+        let matcher = if question.needs_long_keys(names, declared) {
+            Matcher::Long(Matched::new(&question))
+        } else {
+            Matcher::Short(Matched::new(&question))
+        };
+        let records = vec![0; question.chain.len()];
+        let has_stars_everywhere = question.chain.patterns().all(|text| text.contains('*'));
+        Self {
+            question,
+            roles: Vec::new(),
+            groups,
+            stars: Vec::new(),
+            has_stars_everywhere,
+            matcher,
+            key_types: [None; MAX_KEY],
+            records,
+            knows_gaps: false,
+        }
+    }
+
+    /// Takes what a trace hands out.
+    #[inline]
+    pub(crate) fn take(&mut self, item: &Item<'_>, out: &mut impl FnMut(Out<'_>)) {
+        match item {
+            Item::Event(event) => self.event(event, out),
+            item => self.other(item, out),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>, out: &mut impl FnMut(Out<'_>)) {
+        if event.fit == Fit::Undeclared {
+            return;
+        }
+        if self.roles.get(event.kind.index).is_none_or(Option::is_none) {
+            self.meet(event);
+        }
+        let Some(Some(roles)) = self.roles.get(event.kind.index) else { return };
+        for role in roles {
+            let Some(taken) = role.take(&event.record, &event.kind.name) else { continue };
+            self.records[role.stage] += 1;
+            let group = self.groups.of(&taken.by);
+            let (in_key, star) = if self.has_stars_everywhere { (role.star, ANY_STAR) } else { (ANY_STAR, role.star) };
+            let values = &taken.key[..self.question.on.len()];
+            let (time_ns, stage, kept) = (event.record.timestamp_ns, role.stage, Kept { group, star });
+            match &mut self.matcher {
+                Matcher::Short(matched) => {
+                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key), stage, kept }, out);
+                }
+                Matcher::Long(matched) => {
+                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key), stage, kept }, out);
+                }
+            }
+        }
+    }
+
+    /// Makes the roles of a kind of event at its first record.
+    #[cold]
+    fn meet(&mut self, event: &Event<'_>) {
+        let kind = event.kind;
+        if self.roles.len() <= kind.index {
+            self.roles.resize_with(kind.index + 1, || None);
+        }
+        let roles = Role::of(kind, &self.question, |star| number(&mut self.stars, star));
+        if let Some(role) = roles.last() {
+            for (slot, part) in self.question.on.iter().enumerate() {
+                let arg =
+                    part.arg(&kind.name, role.stage).and_then(|name| kind.args().iter().find(|arg| arg.name == name));
+                self.key_types[slot] = self.key_types[slot].or(arg.map(|arg| arg.ty));
+            }
+        }
+        self.roles[kind.index] = Some(roles);
+    }
+
+    #[cold]
+    fn other(&mut self, item: &Item<'_>, out: &mut impl FnMut(Out<'_>)) {
+        match item {
+            Item::Section(_) => self.knows_gaps = false,
+            // Ours says so of itself.
+            Item::Fact(fact) => self.knows_gaps |= fact.text.starts_with("recorder="),
+            Item::Gap(gap) => {
+                let time_ns = gap.record.timestamp_ns;
+                self.mark(
+                    time_ns,
+                    match (self.knows_gaps, gap.record.count) {
+                        (false, _) => Mark::Suspect,
+                        (true, 0) => Mark::GapEnds,
+                        (true, _) => Mark::GapBegins,
+                    },
+                    out,
+                );
+            }
+            Item::Missing(missing) => {
+                if let Some(from) = missing.from {
+                    self.mark(from.timestamp_ns, Mark::GapBegins, out);
+                    // At the end of a file it lasts no longer: what is under way then is all that it touches.
+                    self.mark(missing.to.unwrap_or(from).timestamp_ns, Mark::GapEnds, out);
+                }
+            }
+            Item::Event(_) | Item::Mapping(_) | Item::Start(_) => {}
+        }
+    }
+
+    fn mark(&mut self, time_ns: u64, mark: Mark, out: &mut impl FnMut(Out<'_>)) {
+        match &mut self.matcher {
+            Matcher::Short(matched) => matched.push(time_ns, Step::Mark(mark), out),
+            Matcher::Long(matched) => matched.push(time_ns, Step::Mark(mark), out),
+        }
+    }
+
+    /// Hands on what was held back; to be called at the end.
+    pub(crate) fn finish(&mut self, out: &mut impl FnMut(Out<'_>)) {
+        match &mut self.matcher {
+            Matcher::Short(matched) => matched.finish(out),
+            Matcher::Long(matched) => matched.finish(out),
+        }
+    }
+
+    /// What became of the records.
+    pub(crate) fn counts(&self) -> Counts {
+        match &self.matcher {
+            Matcher::Short(matched) => matched.pairs.engine.counts(),
+            Matcher::Long(matched) => matched.pairs.engine.counts(),
+        }
+    }
+
+    /// How many records came too late to be put in order.
+    pub(crate) fn late(&self) -> u64 {
+        match &self.matcher {
+            Matcher::Short(matched) => matched.order.late,
+            Matcher::Long(matched) => matched.order.late,
+        }
+    }
+
+    pub(crate) fn question(&self) -> &Question {
+        &self.question
+    }
+}
+
+impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
+    fn new(question: &Question) -> Self {
+        Self {
+            order: Order::default(),
+            pairs: Pairs {
+                engine: Engine::new(question.chain.len(), question.discipline),
+                in_gap: false,
+                gap_end_ns: None,
+            },
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, time_ns: u64, step: Step<K>, out: &mut impl FnMut(Out<'_>)) {
+        self.order.push(time_ns, step, &mut |time_ns, step| self.pairs.step(time_ns, step, out));
+    }
+
+    fn finish(&mut self, out: &mut impl FnMut(Out<'_>)) {
+        self.order.finish(&mut |time_ns, step| self.pairs.step(time_ns, step, out));
+    }
+}
+
+impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
+    #[inline]
+    fn step(&mut self, time_ns: u64, step: Step<K>, out: &mut impl FnMut(Out<'_>)) {
+        match step {
+            Step::Record { key, stage: 0, kept } => self.engine.begin(time_ns, key, kept),
+            Step::Record { key, stage, kept } => {
+                let (in_gap, gap_end_ns) = (self.in_gap, self.gap_end_ns);
+                self.engine.advance(time_ns, &key, stage, kept, &mut |pair| {
+                    let Pair { key, begin_ns, hops_ns, end_ns, tag } = pair;
+                    let straddles = in_gap || gap_end_ns.is_some_and(|gap_end_ns| gap_end_ns >= begin_ns);
+                    out(Out::Pair(Finished { begin_ns, hops_ns, end_ns, group: tag.group, straddles, key }));
+                });
+            }
+            Step::Mark(Mark::GapBegins) => self.in_gap = true,
+            Step::Mark(Mark::GapEnds) => (self.in_gap, self.gap_end_ns) = (false, Some(time_ns)),
+            // Those under way will have ended behind it.
+            Step::Mark(Mark::Suspect) => {
+                self.gap_end_ns = Some(time_ns);
+                out(Out::Suspect);
+            }
+        }
+    }
+}
+
+/// The number of a text, counted from 1.
+fn number(texts: &mut Vec<String>, text: &str) -> u32 {
+    let place = texts.iter().position(|known| known == text).unwrap_or_else(|| {
+        texts.push(text.to_owned());
+        texts.len() - 1
+    });
+    place as u32 + 1
+}

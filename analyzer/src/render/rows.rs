@@ -1,0 +1,225 @@
+//! Results in rows and columns: aligned for people, and as CSV and JSON for machines.
+
+use serde_json::{Map, Value};
+
+use crate::groups::GroupValue;
+
+/// A result in rows and columns.
+pub(crate) struct Rows {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// A column: machines know those of times as `NAME_ns`.
+pub(crate) struct Column {
+    name: String,
+    is_time: bool,
+}
+
+/// What stands in a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Empty,
+    Text(String),
+    Count(u64),
+    Ns(u64),
+    /// So many a second, or another number that is not whole.
+    Number(f64),
+    /// A part of 1.
+    Share(f64),
+    Value(GroupValue),
+}
+
+/// A unit of time and its ns.
+type Unit = (&'static str, u64);
+const UNITS: [Unit; 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+
+impl Rows {
+    /// No rows yet, and these columns.
+    pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row with a cell for each column.
+    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.rows.push(row);
+    }
+
+    /// Aligned columns, times in one unit.
+    pub(crate) fn table(&self) -> String {
+        let unit = self.unit();
+        let name = |column: &Column| {
+            if column.is_time { format!("{}_{}", column.name, unit.0) } else { column.name.clone() }
+        };
+        let mut lines = vec![self.columns.iter().map(name).collect::<Vec<_>>()];
+        lines.extend(self.rows.iter().map(|row| row.iter().map(|cell| cell.text(unit)).collect()));
+        let is_left: Vec<_> = (0..self.columns.len())
+            .map(|column| self.rows.iter().all(|row| row[column].is_text()) && !self.columns[column].is_time)
+            .collect();
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
+        let widths: Vec<_> = (0..self.columns.len()).map(width).collect();
+        let mut table = String::new();
+        for line in &lines {
+            let cells = line.iter().zip(&widths).zip(&is_left).map(|((cell, &width), is_left)| {
+                if *is_left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+            table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+            table.push('\n');
+        }
+        table
+    }
+
+    /// The largest unit in which no time but 0 is below 1.
+    fn unit(&self) -> Unit {
+        let times =
+            self.rows.iter().flatten().filter_map(|cell| if let Cell::Ns(ns) = cell { Some(*ns) } else { None });
+        let least_ns = times.filter(|&ns| ns > 0).min().unwrap_or(1);
+        UNITS.into_iter().find(|&(_, ns)| ns <= least_ns).unwrap_or(("ns", 1))
+    }
+
+    /// The names that machines know the columns by.
+    fn fields(&self) -> impl Iterator<Item = String> {
+        self.columns
+            .iter()
+            .map(|column| if column.is_time { format!("{}_ns", column.name) } else { column.name.clone() })
+    }
+
+    /// Comma-separated, with a line of names.
+    pub(crate) fn csv(&self) -> String {
+        let line = |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let mut csv = line(self.fields().collect());
+        csv.extend(self.rows.iter().map(|row| line(row.iter().map(Cell::plain).collect())));
+        csv
+    }
+
+    /// An object for each row.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Map<String, Value>> {
+        self.rows.iter().map(|row| self.fields().zip(row.iter().map(Cell::json)).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Column {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_time: false }
+    }
+
+    /// One of times.
+    pub(crate) fn time(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_time: true }
+    }
+}
+
+impl Cell {
+    /// A time, if there is one.
+    pub(crate) fn ns(ns: Option<u64>) -> Self {
+        ns.map_or(Self::Empty, Self::Ns)
+    }
+
+    fn is_text(&self) -> bool {
+        match self {
+            Self::Empty | Self::Text(_) => true,
+            Self::Value(value) => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
+            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Share(_) => false,
+        }
+    }
+
+    /// For people.
+    fn text(&self, (_, unit_ns): Unit) -> String {
+        match self {
+            Self::Empty => "-".to_owned(),
+            Self::Ns(ns) if unit_ns == 1 => ns.to_string(),
+            Self::Ns(ns) => format!("{}.{:03}", ns / unit_ns, ns % unit_ns / (unit_ns / 1_000)),
+            Self::Number(number) => format!("{number:.1}"),
+            Self::Share(share) => format!("{:.1}%", share * 100.0),
+            Self::Text(_) | Self::Count(_) | Self::Value(_) => self.plain(),
+        }
+    }
+
+    /// For machines, as text.
+    fn plain(&self) -> String {
+        match self {
+            Self::Empty | Self::Value(GroupValue::None) => String::new(),
+            Self::Text(text) => text.clone(),
+            Self::Count(count) => count.to_string(),
+            Self::Ns(ns) => ns.to_string(),
+            Self::Number(number) | Self::Share(number) => number.to_string(),
+            Self::Value(value) => value.to_string(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Empty | Self::Value(GroupValue::None) => Value::Null,
+            Self::Text(text) => text.as_str().into(),
+            Self::Count(count) => (*count).into(),
+            Self::Ns(ns) => (*ns).into(),
+            Self::Number(number) | Self::Share(number) => (*number).into(),
+            Self::Value(GroupValue::Signed(value)) => (*value).into(),
+            Self::Value(GroupValue::Unsigned(value) | GroupValue::Pointer(value)) => (*value).into(),
+            Self::Value(GroupValue::Bool(value)) => (*value).into(),
+            Self::Value(GroupValue::Text(bytes)) => String::from_utf8_lossy(bytes).into(),
+            Self::Value(value) => value.to_string().into(),
+        }
+    }
+}
+
+/// As RFC 4180 quotes.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Rows {
+        let mut rows = Rows::new([Column::new("vq"), Column::new("pairs"), Column::time("p50"), Column::new("share")]);
+        rows.push(vec![Cell::Value(GroupValue::Pointer(0x55)), Cell::Count(12), Cell::Ns(1_500), Cell::Share(0.25)]);
+        rows.push(vec![Cell::Value(GroupValue::Text(b"a,b".into())), Cell::Count(3), Cell::Ns(2_000_000), Cell::Empty]);
+        rows
+    }
+
+    #[test]
+    fn a_table_is_aligned_and_has_one_unit() {
+        assert_eq!(
+            rows().table(),
+            "\
+vq    pairs    p50_us  share
+0x55     12     1.500  25.0%
+a,b       3  2000.000      -
+"
+        );
+    }
+
+    #[test]
+    fn machines_get_whole_ns_and_quoted_text() {
+        assert_eq!(rows().csv(), "vq,pairs,p50_ns,share\n0x55,12,1500,0.25\n\"a,b\",3,2000000,\n");
+        let objects: Vec<_> = rows().objects().map(|object| Value::from(object).to_string()).collect();
+        assert_eq!(
+            objects,
+            [
+                r#"{"p50_ns":1500,"pairs":12,"share":0.25,"vq":85}"#,
+                r#"{"p50_ns":2000000,"pairs":3,"share":null,"vq":"a,b"}"#
+            ]
+        );
+    }
+
+    #[test]
+    fn the_unit_is_one_in_which_nothing_is_below_1() {
+        let unit = |times: &[u64]| {
+            let mut rows = Rows::new([Column::time("t")]);
+            times.iter().for_each(|&ns| rows.push(vec![Cell::Ns(ns)]));
+            rows.unit().0
+        };
+        assert_eq!((unit(&[]), unit(&[0]), unit(&[999, 1_000_000])), ("ns", "ns", "ns"));
+        assert_eq!(
+            (unit(&[0, 1_000]), unit(&[999_999]), unit(&[1_000_000]), unit(&[u64::MAX])),
+            ("us", "us", "ms", "s")
+        );
+    }
+}
