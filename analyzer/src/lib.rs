@@ -18,6 +18,7 @@ mod latencies;
 mod measure;
 mod output;
 mod pairing;
+mod presets;
 mod progress;
 #[cfg(target_os = "linux")]
 mod recover;

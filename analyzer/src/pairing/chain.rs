@@ -195,3 +195,76 @@ fn stage_of(letter: &str) -> Option<usize> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(chain: &str, name: &str) -> Vec<(usize, Option<String>)> {
+        let chain = Chain::parse(chain).unwrap();
+        chain.places(name).into_iter().map(|place| (place.stage, place.star.map(str::to_owned))).collect()
+    }
+
+    #[test]
+    fn an_event_is_of_the_stage_whose_pattern_says_most_of_it() {
+        assert_eq!(places("A -> B", "A"), [(0, None)]);
+        assert_eq!(places("A|C->B", "C"), [(0, None)]);
+        assert_eq!(places("A -> B", "C"), []);
+        assert_eq!(places("A -> A", "A"), [(0, None), (1, None)], "an end and the next beginning");
+        let returns = "v9fs_* -> v9fs_*_return|v9fs_rerror";
+        assert_eq!(places(returns, "v9fs_walk"), [(0, Some("walk".to_owned()))]);
+        assert_eq!(places(returns, "v9fs_walk_return"), [(1, Some("walk".to_owned()))]);
+        assert_eq!(places(returns, "v9fs_rerror"), [(1, None)]);
+        assert_eq!(places("x?* -> y_*_*", "xab"), [(0, None)], "what stands for what is not clear");
+        assert_eq!(places("x?* -> y_*_*", "y_a_b"), [(1, None)]);
+    }
+
+    #[test]
+    fn the_name_of_an_argument_is_that_of_the_event_or_else_of_the_stage() {
+        let chain = Chain::parse("A|A2 -> B -> C").unwrap();
+        let arg = |on: &str, event: &str, stage| {
+            let parts = KeyPart::parse_all(on, &chain).unwrap();
+            parts[0].arg(event, stage).map(str::to_owned)
+        };
+        for (on, event, stage, expected) in [
+            ("req", "C", 2, Some("req")),
+            ("x=y=z", "A", 0, Some("x")),
+            ("x=y=z", "B", 1, Some("y")),
+            ("x=y=z", "C", 2, Some("z")),
+            ("a.x=B.y=z", "A2", 0, Some("x")),
+            ("a.x=B.y=z", "B", 1, Some("y")),
+            ("a.x=B.y=z", "C", 2, Some("z")),
+            ("A.x=A2.y=b.z=c.w", "A2", 0, Some("y")),
+            ("A.x=b.z", "C", 2, None),
+        ] {
+            assert_eq!(arg(on, event, stage).as_deref(), expected, "{on} of {event}");
+        }
+        let error = KeyPart::parse_all("x=y", &chain).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "--on x=y: 2 names for 3 stages; give one for each, or say of which event each is (EVENT.ARG)"
+        );
+        let error = KeyPart::parse_all("x,", &chain).unwrap_err().to_string();
+        assert_eq!(error, "'' is not the name of an argument; write ARG or EVENT.ARG");
+    }
+
+    #[test]
+    fn what_is_no_chain_says_what_one_is() {
+        let long = ["a"; 17].join("->");
+        for (text, expected) in [
+            ("A", "'A' is one event; write 'BEGIN -> END', or the name of a preset (latency --list)"),
+            (
+                "A ->",
+                "'A ->': an event is missing; write 'BEGIN -> END', with '|' between events that may stand for each other",
+            ),
+            (
+                "A | -> B",
+                "'A | -> B': an event is missing; write 'BEGIN -> END', with '|' between events that may stand for each other",
+            ),
+            ("A b -> C", "'A b -> C': no event has a ' ' in its name (A b)"),
+            (&long, &format!("'{long}' has 17 stages, and the most is 16")),
+        ] {
+            assert_eq!(Chain::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};
+use std::iter;
 
 use clap::ValueEnum;
 
@@ -183,8 +184,8 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
         };
         self.depth.change(time_ns, -1);
         open.tag.join(tag);
-        let last_ns = open.hops_ns.last().copied().unwrap_or(open.begin_ns);
-        if open.begin_ns > time_ns || last_ns > time_ns || !open.hops_ns.is_sorted() {
+        let hops_ns = open.hops_ns.iter().copied();
+        if !iter::once(open.begin_ns).chain(hops_ns).chain([time_ns]).is_sorted() {
             self.counts.backwards += 1;
             return;
         }
@@ -224,6 +225,131 @@ impl<T> Opens<T> {
         match place {
             0 => self.others.pop_front().map(|next| std::mem::replace(&mut self.first, next)),
             place => self.others.remove(place - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::hash_map::RandomState;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Tag for () {
+        fn admits(&self, (): &Self) -> bool {
+            true
+        }
+
+        fn join(&mut self, (): Self) {}
+    }
+
+    /// Begin, hops and end of each pair, in order of their ends, and what became of all records.
+    fn run(stages: usize, discipline: Discipline, records: &[(u64, u8, usize)]) -> (Vec<Vec<u64>>, Counts) {
+        let mut engine: Engine<u8, (), RandomState> = Engine::new(stages, discipline);
+        let mut pairs = Vec::new();
+        for &(time_ns, key, stage) in records {
+            match stage {
+                0 => engine.begin(time_ns, key, ()),
+                stage => engine.advance(time_ns, &key, stage, (), &mut |pair| {
+                    let hops_ns = pair.hops_ns.iter().copied();
+                    pairs.push([pair.begin_ns].into_iter().chain(hops_ns).chain([pair.end_ns]).collect());
+                }),
+            }
+        }
+        (pairs, engine.counts())
+    }
+
+    #[test]
+    fn disciplines_differ_in_what_ends_when_several_are_under_way() {
+        // Two begin, two end, and there is an end too many.
+        let records = [(1, 7, 0), (2, 7, 0), (3, 7, 1), (4, 7, 1), (5, 7, 1)];
+        let counts = Counts { begins: 2, ..Counts::default() };
+        for (discipline, pairs, counts) in [
+            (Discipline::Last, vec![vec![2, 3]], Counts { pairs: 1, replaced: 1, orphans: 2, ..counts }),
+            (Discipline::First, vec![vec![1, 3]], Counts { pairs: 1, ignored: 1, orphans: 2, ..counts }),
+            (Discipline::Fifo, vec![vec![1, 3], vec![2, 4]], Counts { pairs: 2, orphans: 1, ..counts }),
+            (Discipline::Lifo, vec![vec![2, 3], vec![1, 4]], Counts { pairs: 2, orphans: 1, ..counts }),
+        ] {
+            assert_eq!(run(2, discipline, &records), (pairs, counts), "{discipline:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_told_apart_and_stages_come_in_their_order() {
+        let records = [(1, 1, 0), (2, 2, 0), (3, 2, 1), (4, 1, 2), (5, 2, 1), (6, 2, 2), (7, 3, 1), (8, 4, 0)];
+        assert_eq!(
+            run(3, Discipline::Last, &records),
+            (
+                vec![vec![2, 3, 6]],
+                // That of key 1 ended without its middle; a middle of key 2 came twice, that of key 3 from nowhere.
+                Counts { begins: 3, pairs: 1, incomplete: 1, orphans: 2, open: 1, ..Counts::default() }
+            )
+        );
+    }
+
+    /// As the words of [`Discipline`] and [`Counts`] say, for operations of two stages.
+    fn by_definition(discipline: Discipline, records: &[(u64, u8, usize)]) -> (Vec<Vec<u64>>, Counts) {
+        let (mut pairs, mut counts) = (Vec::new(), Counts::default());
+        let mut open: Vec<(u8, u64)> = Vec::new();
+        for &(time_ns, key, stage) in records {
+            let own =
+                |open: &Vec<(u8, u64)>| -> Vec<usize> { (0..open.len()).filter(|&at| open[at].0 == key).collect() };
+            if stage == 0 {
+                counts.begins += 1;
+                match (discipline, own(&open).first()) {
+                    (Discipline::Last, Some(&at)) => {
+                        counts.replaced += 1;
+                        open.remove(at);
+                    }
+                    (Discipline::First, Some(_)) => {
+                        counts.ignored += 1;
+                        continue;
+                    }
+                    _ => {}
+                }
+                open.push((key, time_ns));
+                continue;
+            }
+            let own = own(&open);
+            let ends = if discipline == Discipline::Lifo { own.last() } else { own.first() };
+            match ends {
+                Some(&at) => {
+                    counts.pairs += 1;
+                    pairs.push(vec![open.remove(at).1, time_ns]);
+                }
+                None => counts.orphans += 1,
+            }
+        }
+        counts.open = open.len() as u64;
+        (pairs, counts)
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_those_of_the_definition(
+            records in proptest::collection::vec((0u64..5, 0u8..3, 0usize..2), 0..60),
+            discipline in proptest::sample::select(&Discipline::value_variants()[..]),
+        ) {
+            let mut time_ns = 0;
+            let records: Vec<_> = records.into_iter().map(|(step_ns, key, stage)| {
+                time_ns += step_ns;
+                (time_ns, key, stage)
+            }).collect();
+            prop_assert_eq!(run(2, discipline, &records), by_definition(discipline, &records));
+        }
+
+        #[test]
+        fn nothing_is_lost_sight_of(
+            records in proptest::collection::vec((0u64..5, 0u8..2, 0usize..4), 0..80),
+            discipline in proptest::sample::select(&Discipline::value_variants()[..]),
+        ) {
+            let (pairs, counts) = run(4, discipline, &records);
+            let Counts { begins, pairs: all, replaced, ignored, incomplete, open, backwards, .. } = counts;
+            prop_assert_eq!(all + replaced + ignored + incomplete + open + backwards, begins);
+            prop_assert_eq!(pairs.len() as u64, all);
+            prop_assert!(pairs.iter().all(|times_ns| times_ns.len() == 4 && times_ns.is_sorted()));
         }
     }
 }
