@@ -1,11 +1,15 @@
 //! What operations or records are grouped by: values of arguments, numbered as they come.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 
+use anyhow::{Context as _, Result, bail};
 use foldhash::fast::RandomState;
 use simpletrace_format::Value;
 
 use crate::pairing::{By, MAX_BY};
+use crate::render::Cell;
 
 /// The numbers of a group's values, one for each argument that is grouped by.
 pub(crate) type GroupId = [u32; MAX_BY];
@@ -13,6 +17,34 @@ pub(crate) type GroupId = [u32; MAX_BY];
 /// The values that were seen.
 pub(crate) struct Groups {
     terms: Vec<Term>,
+    names: Names,
+}
+
+/// What somebody calls pointers.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashMap<u64, String>);
+
+impl Names {
+    /// Reads lines such as `0x55bd4edec9a0=disk0`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or a line, which is named, is not so.
+    pub(crate) fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut names = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+            let parts = line.split_once('=').and_then(|(pointer, name)| {
+                let digits = pointer.trim().strip_prefix("0x")?;
+                Some((u64::from_str_radix(digits, 16).ok()?, name.trim()))
+            });
+            let Some((pointer, name)) = parts.filter(|(_, name)| !name.is_empty()) else {
+                bail!("{}:{number}: '{line}' is no name of a pointer; write 0x55bd4edec9a0=disk0", path.display());
+            };
+            names.insert(pointer, name.to_owned());
+        }
+        Ok(Self(names))
+    }
 }
 
 /// An argument that is grouped by.
@@ -57,7 +89,12 @@ impl Groups {
             numbers: HashMap::default(),
             values: vec![GroupValue::None, GroupValue::Other],
         };
-        Self { terms: by.iter().map(term).collect() }
+        Self { terms: by.iter().map(term).collect(), names: Names::default() }
+    }
+
+    /// Sets what pointers are called.
+    pub(crate) fn set_names(&mut self, names: Names) {
+        self.names = names;
     }
 
     /// What is grouped by, as it was given.
@@ -77,9 +114,36 @@ impl Groups {
         id
     }
 
-    /// The values of a group.
-    pub(crate) fn values(&self, id: GroupId) -> impl Iterator<Item = &GroupValue> {
-        self.terms.iter().zip(id).map(|(term, number)| &term.values[number as usize])
+    /// The values of a group, for a row.
+    pub(crate) fn cells(&self, id: GroupId) -> impl Iterator<Item = Cell> {
+        self.terms.iter().zip(id).map(|(term, number)| {
+            let value = term.values[number as usize].clone();
+            let short = self.short_name(term, number, &value);
+            Cell::Value { value, short }
+        })
+    }
+
+    /// What a pointer is called in tables: as its user calls it, or by the number of its first record.
+    fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
+        match value {
+            GroupValue::Pointer(pointer) => {
+                Some(self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What short names in tables stand for.
+    pub(crate) fn legend(&self) -> Vec<String> {
+        let mut legend = Vec::new();
+        for term in &self.terms {
+            for (number, value) in (0..).zip(&term.values) {
+                if let Some(short) = self.short_name(term, number, value) {
+                    legend.push(format!("{short} is {value}"));
+                }
+            }
+        }
+        legend
     }
 }
 
@@ -99,7 +163,7 @@ impl Term {
 }
 
 impl GroupValue {
-    fn of(value: Value<'_>, is_log2: bool) -> Self {
+    pub(crate) fn of(value: Value<'_>, is_log2: bool) -> Self {
         match value {
             Value::Signed(..0) if is_log2 => Self::Negative,
             Value::String(bytes) => Self::Text(bytes.to_vec()),

@@ -46,16 +46,25 @@ impl Measure {
 
     /// For operations of so many stages.
     pub(crate) fn new(stages: usize, drops: Drops) -> Self {
+        Self::with(stages, drops, None)
+    }
+
+    /// Beside another one, with which it shares its budget of memory.
+    pub(crate) fn with(stages: usize, drops: Drops, budget: Option<Budget>) -> Self {
         Self {
             hops: if stages > 2 { stages - 1 } else { 0 },
             drops,
-            budget: Budget::new(MAX_EXACT),
+            budget: budget.unwrap_or_else(|| Budget::new(MAX_EXACT)),
             places: HashMap::default(),
             groups: Vec::new(),
             straddling: 0,
             unsuspected: 0,
             span_ns: None,
         }
+    }
+
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     #[inline]

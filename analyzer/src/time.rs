@@ -94,7 +94,7 @@ impl FromStr for Instant {
 }
 
 /// Reads a duration, in nanoseconds: a decimal number and a unit (ns, us, µs, ms, s, m, h); seconds if there is none.
-fn duration_ns(text: &str) -> Result<u64, String> {
+pub(crate) fn duration_ns(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a time; write a number and ns, us, ms, s, m or h, such as 1.5s");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

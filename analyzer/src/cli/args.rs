@@ -259,34 +259,78 @@ pub(crate) struct InfoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LatencyArgs {
-    #[command(flatten)]
-    pub(crate) files: FileArgs,
-    /// The arguments that records of one operation have in common; A=B if they have different names
+    /// Trace files, read as one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
     ///
-    /// Without, each beginning goes with the next end. `pid` is the process's id. Where names are not enough, EVENT.ARG says of which event one is.
-    #[arg(long, value_name = "ARG[,ARG...]")]
+    /// Events on both sides of a | may stand for each other, a * in two names stands for the same text in both. More than two stages
+    /// are measured each. Files are as for `decode`; what has a -> in it is the operation.
+    #[arg(value_name = "TRACE", required_unless_present = "list", num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A trace-events file; repeat it for modules that bring their own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
+    /// An operation that is known by name, instead of one that is spelled out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// A file with presets of your own; `generate presets` prints those that there are
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) presets: Vec<PathBuf>,
+    /// List the presets
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// The arguments that the records of one operation have in common; A=B if their names differ
+    ///
+    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
+    /// of which stage.
+    #[arg(long, value_name = "ARG[,...]")]
     pub(crate) on: Option<String>,
-    /// Group by arguments; ARG:log2 groups by powers of two
-    #[arg(long, value_name = "ARG[:log2]", value_delimiter = ',')]
+    /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
+    #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
-    /// What happens when operations with the same key are under way at once
-    #[arg(long, value_enum, value_name = "DISCIPLINE", default_value_t)]
-    pub(crate) discipline: Discipline,
-    /// What becomes of operations that events are missing from
+    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
+    #[arg(long, value_enum, value_name = "DISCIPLINE")]
+    pub(crate) discipline: Option<Discipline>,
+    /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub(crate) drops: Drops,
     /// Percentiles, by nearest rank
-    #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "PERCENT[,...]",
+        value_delimiter = ',',
+        default_value = "50,90,99,99.9"
+    )]
     pub(crate) percentiles: Vec<Percentile>,
+    /// Show the slowest ones
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Show all events around each of the slowest, up to so long before and behind it
+    #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
+    pub(crate) context: Option<u64>,
+    /// A row for what ended in each interval of this length
+    #[arg(long, value_name = "TIME", value_parser = interval_ns)]
+    pub(crate) every: Option<u64>,
+    /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) names: Option<PathBuf>,
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
-    /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
+    /// Only records in this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
     #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) time: Option<TimeRange>,
     /// Only records of this process; repeat it for more
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
+}
+
+fn interval_ns(text: &str) -> Result<u64, String> {
+    match crate::time::duration_ns(text)? {
+        0 => Err("an interval has to be longer than 0".to_owned()),
+        ns => Ok(ns),
+    }
 }
 
 /// How a table is printed.
@@ -400,6 +444,8 @@ Example:
         #[arg(short = 'o', long, value_name = "OUT", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
+    /// Print the presets of `latency`, to be copied and changed
+    Presets,
     /// Print the completion script for a shell
     Completions {
         /// The shell

@@ -13,6 +13,8 @@ mod slice;
 
 use std::process::ExitCode;
 
+pub(crate) use args::TableFormat;
+
 use anyhow::Result;
 use clap::Parser as _;
 

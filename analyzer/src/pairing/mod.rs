@@ -15,12 +15,13 @@ use simpletrace_format::Value;
 use simpletrace_format::events::{ArgType, EventIndex, nearest};
 
 pub(crate) use chain::{Chain, KeyPart};
-pub(crate) use engine::{Counts, Depth, Discipline};
+pub(crate) use engine::{Counts, Discipline};
 pub(crate) use order::{WINDOW_ITEMS, WINDOW_NS};
 pub(crate) use role::{By, MAX_BY, MAX_KEY};
 
 use crate::fit::Fit;
-use crate::groups::{GroupId, Groups};
+use crate::groups::{GroupId, GroupValue, Groups};
+use crate::render::Cell;
 use crate::trace::{Event, Item};
 use engine::{Engine, Pair, Tag};
 use order::Order;
@@ -49,13 +50,13 @@ pub(crate) enum Drops {
 }
 
 impl Question {
-    /// Checks the question against the declarations, and says which events it is about.
+    /// Checks the question against the declarations, and says which events it is about. One that is declared for each stage is enough if others `may_lack`.
     ///
     /// # Errors
     ///
     /// An event that is neither declared nor a pattern; an argument that an event of a plain name does not have, or that none has.
-    pub(crate) fn names(&self, declared: &EventIndex) -> Result<Vec<String>> {
-        for name in self.chain.plain_names() {
+    pub(crate) fn names(&self, declared: &EventIndex, may_lack: bool) -> Result<Vec<String>> {
+        for name in self.chain.plain_names().filter(|_| !may_lack) {
             if !declared.contains(name) {
                 let nearest =
                     declared.nearest(name).map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
@@ -229,6 +230,9 @@ impl Key for Box<[u8]> {
     }
 }
 
+/// How many keys are kept to be shown.
+const SAMPLES: u64 = 3;
+
 /// No star: it goes with any.
 const ANY_STAR: u32 = 0;
 
@@ -285,6 +289,8 @@ pub(crate) struct Pairing {
     pub(crate) key_types: [Option<ArgType>; MAX_KEY],
     /// Records by stage.
     pub(crate) records: Vec<u64>,
+    /// The keys of the first of them.
+    samples: Vec<Vec<Vec<KeyValue>>>,
     /// Whether the file says where its gaps begin and end.
     knows_gaps: bool,
 }
@@ -318,6 +324,7 @@ impl Pairing {
             Matcher::Short(Matched::new(&question))
         };
         let records = vec![0; question.chain.len()];
+        let samples = vec![Vec::new(); question.chain.len()];
         let has_stars_everywhere = question.chain.patterns().all(|text| text.contains('*'));
         Self {
             question,
@@ -328,6 +335,7 @@ impl Pairing {
             matcher,
             key_types: [None; MAX_KEY],
             records,
+            samples,
             knows_gaps: false,
         }
     }
@@ -356,6 +364,9 @@ impl Pairing {
             let group = self.groups.of(&taken.by);
             let (in_key, star) = if self.has_stars_everywhere { (role.star, ANY_STAR) } else { (ANY_STAR, role.star) };
             let values = &taken.key[..self.question.on.len()];
+            if self.records[role.stage] <= SAMPLES {
+                self.samples[role.stage].push(Box::<[u8]>::of(values, ANY_STAR).parts());
+            }
             let (time_ns, stage, kept) = (event.record.timestamp_ns, role.stage, Kept { group, star });
             match &mut self.matcher {
                 Matcher::Short(matched) => {
@@ -436,6 +447,27 @@ impl Pairing {
             Matcher::Short(matched) => matched.pairs.engine.counts(),
             Matcher::Long(matched) => matched.pairs.engine.counts(),
         }
+    }
+
+    /// Keys of records of a stage.
+    pub(crate) fn samples(&self, stage: usize) -> Vec<String> {
+        let key = |parts: &Vec<KeyValue>| {
+            let parts: Vec<_> = self.question.on.iter().zip(self.key_values(parts)).collect();
+            parts.iter().map(|(part, value)| format!("{part}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        self.samples[stage].iter().map(key).collect()
+    }
+
+    /// A key, for a row.
+    pub(crate) fn key_cells(&self, parts: &[KeyValue]) -> impl Iterator<Item = Cell> {
+        self.key_values(parts).map(|value| Cell::Value { value, short: None })
+    }
+
+    fn key_values(&self, parts: &[KeyValue]) -> impl Iterator<Item = GroupValue> {
+        parts.iter().zip(&self.key_types[..self.question.on.len()]).map(|(part, ty)| match part {
+            KeyValue::Word(word) => GroupValue::of(Value::from_word(*word, ty.unwrap_or(ArgType::Pointer)), false),
+            KeyValue::Text(bytes) => GroupValue::Text(bytes.clone()),
+        })
     }
 
     /// How many records came too late to be put in order.

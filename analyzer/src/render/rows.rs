@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cli::TableFormat;
 use crate::groups::GroupValue;
 
 /// A result in rows and columns.
@@ -27,7 +28,8 @@ pub(crate) enum Cell {
     Number(f64),
     /// A part of 1.
     Share(f64),
-    Value(GroupValue),
+    /// A value, and what tables call it.
+    Value { value: GroupValue, short: Option<String> },
 }
 
 /// A unit of time and its ns.
@@ -44,6 +46,16 @@ impl Rows {
     pub(crate) fn push(&mut self, row: Vec<Cell>) {
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
+    }
+
+    /// In the format that was asked for; as JSON, an array.
+    pub(crate) fn render(&self, format: TableFormat) -> serde_json::Result<String> {
+        Ok(match format {
+            TableFormat::Table => self.table(),
+            TableFormat::Csv => self.csv(),
+            TableFormat::Json => serde_json::to_string_pretty(&self.objects().collect::<Vec<_>>())? + "\n",
+            TableFormat::Ndjson => self.objects().map(|row| Value::from(row).to_string() + "\n").collect(),
+        })
     }
 
     /// Aligned columns, times in one unit.
@@ -123,7 +135,7 @@ impl Cell {
     fn is_text(&self) -> bool {
         match self {
             Self::Empty | Self::Text(_) => true,
-            Self::Value(value) => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
+            Self::Value { value, .. } => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
             Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Share(_) => false,
         }
     }
@@ -136,34 +148,38 @@ impl Cell {
             Self::Ns(ns) => format!("{}.{:03}", ns / unit_ns, ns % unit_ns / (unit_ns / 1_000)),
             Self::Number(number) => format!("{number:.1}"),
             Self::Share(share) => format!("{:.1}%", share * 100.0),
-            Self::Text(_) | Self::Count(_) | Self::Value(_) => self.plain(),
+            Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
+            Self::Value { short: Some(short), .. } => short.clone(),
+            Self::Text(_) | Self::Count(_) | Self::Value { .. } => self.plain(),
         }
     }
 
     /// For machines, as text.
     fn plain(&self) -> String {
         match self {
-            Self::Empty | Self::Value(GroupValue::None) => String::new(),
+            Self::Empty | Self::Value { value: GroupValue::None, .. } => String::new(),
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
             Self::Ns(ns) => ns.to_string(),
             Self::Number(number) | Self::Share(number) => number.to_string(),
-            Self::Value(value) => value.to_string(),
+            Self::Value { value, .. } => value.to_string(),
         }
     }
 
     fn json(&self) -> Value {
         match self {
-            Self::Empty | Self::Value(GroupValue::None) => Value::Null,
+            Self::Empty | Self::Value { value: GroupValue::None, .. } => Value::Null,
             Self::Text(text) => text.as_str().into(),
             Self::Count(count) => (*count).into(),
             Self::Ns(ns) => (*ns).into(),
             Self::Number(number) | Self::Share(number) => (*number).into(),
-            Self::Value(GroupValue::Signed(value)) => (*value).into(),
-            Self::Value(GroupValue::Unsigned(value) | GroupValue::Pointer(value)) => (*value).into(),
-            Self::Value(GroupValue::Bool(value)) => (*value).into(),
-            Self::Value(GroupValue::Text(bytes)) => String::from_utf8_lossy(bytes).into(),
-            Self::Value(value) => value.to_string().into(),
+            Self::Value { value, .. } => match value {
+                GroupValue::Signed(value) => (*value).into(),
+                GroupValue::Unsigned(value) | GroupValue::Pointer(value) => (*value).into(),
+                GroupValue::Bool(value) => (*value).into(),
+                GroupValue::Text(bytes) => String::from_utf8_lossy(bytes).into(),
+                value => value.to_string().into(),
+            },
         }
     }
 }
@@ -179,8 +195,8 @@ mod tests {
 
     fn rows() -> Rows {
         let mut rows = Rows::new([Column::new("vq"), Column::new("pairs"), Column::time("p50"), Column::new("share")]);
-        rows.push(vec![Cell::Value(GroupValue::Pointer(0x55)), Cell::Count(12), Cell::Ns(1_500), Cell::Share(0.25)]);
-        rows.push(vec![Cell::Value(GroupValue::Text(b"a,b".into())), Cell::Count(3), Cell::Ns(2_000_000), Cell::Empty]);
+        rows.push(vec![Cell::Value { value: GroupValue::Pointer(0x55), short: Some("vq#1".to_owned()) }, Cell::Count(12), Cell::Ns(1_500), Cell::Share(0.25)]);
+        rows.push(vec![Cell::Value { value: GroupValue::Text(b"a,b".into()), short: None }, Cell::Count(3), Cell::Ns(2_000_000), Cell::Empty]);
         rows
     }
 
@@ -190,7 +206,7 @@ mod tests {
             rows().table(),
             "\
 vq    pairs    p50_us  share
-0x55     12     1.500  25.0%
+vq#1     12     1.500  25.0%
 a,b       3  2000.000      -
 "
         );

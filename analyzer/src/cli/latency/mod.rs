@@ -1,0 +1,183 @@
+//! `latency`: how long operations took.
+
+mod every;
+mod report;
+mod top;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use simpletrace_format::events::EventIndex;
+
+use super::args::{LatencyArgs, TableFormat};
+use crate::filter::{Globs, Selection};
+use crate::findings::{Outcome, count};
+use crate::groups::Names;
+use crate::input::{Files, Input, load_events};
+use crate::measure::Measure;
+use crate::output::Output;
+use crate::pairing::{By, Chain, Drops, KeyPart, Out, Pairing, Question};
+use crate::presets::Presets;
+use crate::progress::Bar;
+use crate::render::{Cell, Column, Rows};
+use crate::say;
+use crate::trace::{Item, Trace};
+use every::Every;
+use report::Report;
+use top::Top;
+
+pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
+    let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
+    if args.list {
+        return list(&presets, args.format);
+    }
+    let (operations, paths): (Vec<_>, Vec<_>) =
+        args.files.iter().cloned().partition(|file| file.to_str().is_some_and(|text| text.contains("->")));
+    if paths.is_empty() {
+        bail!("no trace is given");
+    }
+    let mut question = question(args, &operations, &presets)?;
+    let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
+    let files = Files::open(&paths, &args.events, true)?;
+    if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
+        bail!("--context reads the trace twice, and a pipe can be read once; write it into a file");
+    }
+    let declared = load(files.events)?;
+    let events = question.names(&declared, args.preset.is_some())?;
+    let mut asked = Asked {
+        pairing: Pairing::new(question.clone(), &events, &declared),
+        measure: Measure::new(question.chain.len(), args.drops),
+        every: args.every.map(|length_ns| Every::new(length_ns, question.chain.len(), args.drops)),
+        top: Top::new(args.top.unwrap_or_default(), args.drops),
+    };
+    let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
+    let mut trace = Trace::new(files.traces, Some(declared), selection(args, Globs::of_names(events)));
+    trace.formats = args.formats.formats();
+    trace.keeps_gaps = true;
+    trace.for_each(|item| asked.take(&item))?;
+    asked.finish()?;
+    drop(bar);
+
+    let Asked { mut pairing, measure, every, top } = asked;
+    pairing.groups.set_names(names);
+    let measured = measure.finish();
+    let fails = args.drops == Drops::Fail && measured.straddling > 0;
+    let report = Report::new(&pairing, measured, every, top, args);
+    let mut output = Output::create(None, [])?;
+    output.block.put(report.render(args.format)?);
+    if let Some(context_ns) = args.context {
+        let files = Files::open(&paths, &args.events, true)?;
+        let declared = load(files.events)?;
+        let mut trace = Trace::new(files.traces, Some(declared), selection(args, Globs::default()));
+        trace.formats = args.formats.formats();
+        output.block.put(report.top.context(&mut trace, &question.chain, context_ns)?);
+    }
+    output.finish()?;
+    trace.say_findings();
+    say_why_nothing(&pairing, &report);
+    Ok(if fails { Outcome::Faulty } else { trace.outcome(false) })
+}
+
+/// What one reading answers.
+struct Asked {
+    pairing: Pairing,
+    measure: Measure,
+    every: Option<Every>,
+    top: Top,
+}
+
+impl Asked {
+    #[inline]
+    fn take(&mut self, item: &Item<'_>) -> Result<()> {
+        let Self { pairing, measure, every, top } = self;
+        if let (Some(every), Item::Start(start_ns)) = (&mut *every, item) {
+            every.start(*start_ns);
+        }
+        pairing.take(item, &mut |out| tell(&out, measure, every, top));
+        every.as_ref().map_or(Ok(()), Every::check)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Self { pairing, measure, every, top } = self;
+        pairing.finish(&mut |out| tell(&out, measure, every, top));
+        every.as_ref().map_or(Ok(()), Every::check)
+    }
+}
+
+#[inline]
+fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &mut Top) {
+    measure.take(out);
+    top.take(out);
+    if let Some(every) = every {
+        every.take(out);
+    }
+}
+
+fn load(events: Vec<Input>) -> Result<EventIndex> {
+    load_events(events)?.context(
+        "no trace-events file was given or found, and without it no arguments are known; \
+         take the trace-events-all of the build that wrote the trace",
+    )
+}
+
+fn selection(args: &LatencyArgs, globs: Globs) -> Selection {
+    Selection { globs, pids: args.pid.clone(), time: args.time.unwrap_or_default(), limit: None }
+}
+
+/// The question that the command line and the preset ask; what stands on the command line counts first.
+fn question(args: &LatencyArgs, operations: &[PathBuf], presets: &Presets) -> Result<Question> {
+    let preset = args.preset.as_deref().map(|name| presets.get(name)).transpose()?;
+    let chain = match (operations, preset) {
+        ([operation], None) => Chain::parse(&operation.to_string_lossy())?,
+        ([], Some(preset)) => Chain::parse(&preset.operation)?,
+        ([], None) => bail!("no operation is given; write 'BEGIN -> END', or take a preset (--preset, --list)"),
+        ([_], Some(_)) => bail!("an operation and a preset are given, and there can be only one of them"),
+        _ => bail!("{} operations are given, and there can be only one", operations.len()),
+    };
+    let on = match (&args.on, preset.map(|preset| &preset.on)) {
+        (Some(on), _) => KeyPart::parse_all(on, &chain)?,
+        (None, Some(on)) if !on.is_empty() => KeyPart::parse_all(on, &chain)?,
+        _ => Vec::new(),
+    };
+    let by = match preset {
+        Some(preset) if args.by.is_empty() => &preset.by,
+        _ => &args.by,
+    };
+    let by = by.iter().map(|by| By::parse(by)).collect::<Result<_>>()?;
+    let discipline = args.discipline.or(preset.map(|preset| preset.discipline)).unwrap_or_default();
+    Ok(Question { chain, on, by, discipline, drops: args.drops })
+}
+
+fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
+    let mut rows = Rows::new(["preset", "exact", "operation", "on", "about"].map(Column::new));
+    for (name, preset) in presets.iter() {
+        let exact = if preset.exact { "yes" } else { "no" };
+        rows.push([name, exact, &preset.operation, &preset.on, &preset.about].map(|text| Cell::Text(text.to_owned())).into());
+    }
+    let mut output = Output::create(None, [])?;
+    output.block.put(rows.render(format)?);
+    output.finish()?;
+    Ok(Outcome::Good)
+}
+
+/// Says why there is no operation, if there is none.
+fn say_why_nothing(pairing: &Pairing, report: &Report) {
+    let chain = &pairing.question().chain;
+    if report.counts.pairs > 0 {
+        return;
+    }
+    let missing: Vec<_> = (0..chain.len()).filter(|&stage| pairing.records[stage] == 0).map(|stage| chain.stage(stage)).collect();
+    if !missing.is_empty() {
+        say::note(&format!("there is no record of {}", missing.join(" and none of ")));
+        return;
+    }
+    if pairing.question().on.is_empty() {
+        say::note("no end comes behind a beginning");
+        return;
+    }
+    for stage in 0..chain.len() {
+        let records = count(pairing.records[stage], "record");
+        say::note(&format!("{records} of {}, with keys such as {}", chain.stage(stage), pairing.samples(stage).join(", ")));
+    }
+    say::note("no key of an end is that of a beginning before it; are these the arguments that they have in common?");
+}

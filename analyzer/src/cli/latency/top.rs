@@ -1,0 +1,137 @@
+//! The slowest operations, and what went on around them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use anyhow::Result;
+
+use super::super::args::Colour;
+use crate::groups::GroupId;
+use crate::pairing::{Chain, Drops, KeyValue, Out};
+use crate::render::{Block, Render as _, Text};
+use crate::trace::{Item, Trace};
+
+/// The slowest operations.
+pub(crate) struct Top {
+    most: usize,
+    drops: Drops,
+    /// The least slow of them first.
+    slowest: BinaryHeap<Reverse<Slow>>,
+    /// Those of them that would not count if it turned out that events are missing.
+    pending: BinaryHeap<Reverse<Slow>>,
+}
+
+/// A slow operation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slow {
+    pub(crate) latency_ns: u64,
+    /// Of equals the earlier one is the slower.
+    pub(crate) begin_ns: Reverse<u64>,
+    pub(crate) hops_ns: Vec<u64>,
+    pub(crate) group: GroupId,
+    pub(crate) key: Vec<KeyValue>,
+    pub(crate) straddles: bool,
+}
+
+impl Slow {
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.begin_ns.0 + self.latency_ns
+    }
+}
+
+impl Top {
+    pub(crate) fn new(most: usize, drops: Drops) -> Self {
+        Self { most, drops, slowest: BinaryHeap::new(), pending: BinaryHeap::new() }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, out: &Out<'_>) {
+        match out {
+            _ if self.most == 0 => {}
+            Out::Pair(pair) if pair.straddles && self.drops == Drops::Exclude => {}
+            Out::Pair(pair) => {
+                let latency_ns = pair.end_ns - pair.begin_ns;
+                let heap = if self.drops == Drops::Exclude { &mut self.pending } else { &mut self.slowest };
+                if heap.len() < self.most || heap.peek().is_some_and(|Reverse(least)| least.latency_ns < latency_ns) {
+                    let slow = Slow {
+                        latency_ns,
+                        begin_ns: Reverse(pair.begin_ns),
+                        hops_ns: pair.hops_ns.to_vec(),
+                        group: pair.group,
+                        key: pair.key(),
+                        straddles: pair.straddles,
+                    };
+                    add(heap, slow, self.most);
+                }
+            }
+            Out::Suspect => self.pending.clear(),
+        }
+    }
+
+    /// All of them, the slowest first.
+    pub(crate) fn finish(mut self) -> Slowest {
+        for Reverse(slow) in self.pending.drain() {
+            add(&mut self.slowest, slow, self.most);
+        }
+        Slowest(self.slowest.into_sorted_vec().into_iter().map(|Reverse(slow)| slow).collect())
+    }
+}
+
+fn add(heap: &mut BinaryHeap<Reverse<Slow>>, slow: Slow, most: usize) {
+    heap.push(Reverse(slow));
+    if heap.len() > most {
+        heap.pop();
+    }
+}
+
+/// The slowest operations, the slowest first.
+pub(crate) struct Slowest(pub(crate) Vec<Slow>);
+
+impl Slowest {
+    /// Events around one that are shown.
+    const MAX_EVENTS: usize = 1_000;
+
+    /// All events from so long before each began to so long after it ended, its own marked.
+    pub(crate) fn context(&self, trace: &mut Trace, chain: &Chain, context_ns: u64) -> Result<String> {
+        let mut text = Text::new(Colour::on_stdout(), None);
+        let mut around: Vec<(Block, usize)> = self.0.iter().map(|_| (Block::with_capacity(0), 0)).collect();
+        trace.for_each(|item| {
+            let time_ns = match &item {
+                Item::Event(event) => event.record.timestamp_ns,
+                Item::Gap(gap) => gap.record.timestamp_ns,
+                _ => return Ok(()),
+            };
+            for (slow, (block, events)) in self.0.iter().zip(&mut around) {
+                let from_ns = slow.begin_ns.0.saturating_sub(context_ns);
+                if time_ns < from_ns || time_ns > slow.end_ns().saturating_add(context_ns) {
+                    continue;
+                }
+                *events += 1;
+                if *events > Self::MAX_EVENTS {
+                    continue;
+                }
+                match &item {
+                    Item::Event(event) => {
+                        let is_own = [slow.begin_ns.0, slow.end_ns()].iter().chain(&slow.hops_ns).any(|&own_ns| own_ns == time_ns);
+                        block.put(if is_own && !chain.places(&event.kind.name).is_empty() { "> " } else { "  " });
+                        text.event(event, block);
+                    }
+                    Item::Gap(gap) => {
+                        block.put("  ");
+                        text.gap(gap, block);
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        })?;
+        let mut all = String::new();
+        for (rank, (block, events)) in (1..).zip(&around) {
+            all += &format!("\n#{rank}\n{}", String::from_utf8_lossy(block.as_bytes()));
+            if let Some(more @ 1..) = events.checked_sub(Self::MAX_EVENTS) {
+                all += &format!("  ... and {more} events more\n");
+            }
+        }
+        Ok(all)
+    }
+}
