@@ -43,6 +43,8 @@ mod arg;
 mod barrier;
 mod clock;
 #[cfg(not(loom))]
+mod control;
+#[cfg(not(loom))]
 mod emit;
 mod event;
 #[cfg(not(loom))]
@@ -73,6 +75,10 @@ mod wake;
 mod writeout;
 
 pub use arg::Arg;
+#[cfg(not(loom))]
+pub use control::Control;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use control::Server;
 pub use event::{Event, RegisterError, Switched};
 pub use generated::Text;
 #[cfg(not(loom))]
