@@ -1,9 +1,11 @@
-//! Builds the events that LTTng-UST is measured with, where the feature `rivals` is on and LTTng-UST's headers are there.
+//! Generates the functions of `trace-events`; builds the events that LTTng-UST is measured with, where the feature `rivals` is on and LTTng-UST's
+//! headers are there.
 
-fn main() {
+fn main() -> Result<(), simpletrace_codegen::Error> {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "rivals")]
     lttng::build();
+    simpletrace_codegen::Codegen::new().file("trace-events").rust("trace.rs")
 }
 
 #[cfg(feature = "rivals")]

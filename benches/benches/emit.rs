@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use simpletrace_benches::children::{self, ChildContestant};
 use simpletrace_benches::contestants::{
-    BaselineContestant, Check, Contestant, DISABLED, EmptyLoop, Floor, Kind, STRING, Simpletrace, WORDS,
+    BaselineContestant, Check, Contestant, EmptyLoop, Floor, Kind, Simpletrace, register_all,
 };
 #[cfg(feature = "rivals")]
 use simpletrace_benches::lttng::Lttng;
@@ -20,7 +20,7 @@ use simpletrace_benches::rivals;
 use simpletrace_benches::rounds::{self, Measured};
 use simpletrace_benches::stats::{Ratio, Summary};
 use simpletrace_benches::{Args, print_machine};
-use simpletrace_recorder::{Options, Recorder, enable, register};
+use simpletrace_recorder::{Options, Recorder};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::of_process();
@@ -37,9 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(feature = "rivals")]
     // SAFETY: there is no other thread yet.
     let lttng = unsafe { Lttng::start(&folder.path().join("lttng")) };
-    register(&[&WORDS, &STRING, &DISABLED])?;
-    enable(WORDS.name());
-    enable(STRING.name());
+    register_all()?;
     let recorder = Recorder::start(&Options::new(folder.path().join("simpletrace")))?;
     let baseline = BaselineContestant::start(&folder.path().join("baseline"))?;
     let floor = Floor::new("rdtsc + 5 stores");
@@ -48,12 +46,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words = Simpletrace::new(&recorder, Kind::Words);
     let string = Simpletrace::new(&recorder, Kind::String);
     let disabled = Simpletrace::new(&recorder, Kind::Disabled);
+    let generated = Simpletrace::new(&recorder, Kind::Generated);
+    let generated_string = Simpletrace::new(&recorder, Kind::GeneratedString);
+    let generated_off = Simpletrace::new(&recorder, Kind::GeneratedOff);
 
     print_machine();
     #[cfg_attr(not(feature = "rivals"), expect(unused_mut))]
-    let mut off: Vec<&dyn Contestant> = vec![&EmptyLoop, &check, &disabled];
+    let mut off: Vec<&dyn Contestant> = vec![&EmptyLoop, &check, &disabled, &generated_off];
     #[cfg_attr(not(feature = "rivals"), expect(unused_mut))]
-    let mut on: Vec<&dyn Contestant> = vec![&floor, &again, &words, &string, &baseline];
+    let mut on: Vec<&dyn Contestant> = vec![&floor, &again, &words, &string, &baseline, &generated, &generated_string];
     #[cfg(feature = "rivals")]
     let (lines, tracing) = (rivals::Lines::default(), rivals::Tracing::start()?);
     #[cfg(feature = "rivals")]

@@ -5,9 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
-use simpletrace_recorder::{Event, Recorder};
+use simpletrace_recorder::{Event, Recorder, RegisterError, enable, register};
 
 use crate::baseline::Baseline;
+
+/// The events that are recorded through generated code.
+pub mod trace {
+    include!(concat!(env!("OUT_DIR"), "/trace.rs"));
+}
 
 /// The most threads that may run a contestant at once.
 pub const MAX_THREADS: usize = 2;
@@ -177,6 +182,22 @@ pub enum Kind {
     Words,
     String,
     Disabled,
+    Generated,
+    GeneratedString,
+    GeneratedOff,
+}
+
+/// Registers all events of our recorder, and enables those that are to be recorded.
+///
+/// # Errors
+///
+/// As [`register`], which gives none for these.
+pub fn register_all() -> Result<(), RegisterError> {
+    register(&[&WORDS, &STRING, &DISABLED])?;
+    register(&trace::EVENTS)?;
+    enable("bench_*");
+    enable("-bench_*off");
+    Ok(())
 }
 
 /// Our recorder.
@@ -198,6 +219,9 @@ impl Contestant for Simpletrace<'_> {
             Kind::Words => "simpletrace, 3 x u64".to_owned(),
             Kind::String => format!("simpletrace, string of {}", TEXT.len()),
             Kind::Disabled => "simpletrace, disabled".to_owned(),
+            Kind::Generated => "simpletrace, 3 x u64, generated".to_owned(),
+            Kind::GeneratedString => format!("simpletrace, string of {}, generated", TEXT.len()),
+            Kind::GeneratedOff => "simpletrace, disabled, generated".to_owned(),
         }
     }
 
@@ -206,11 +230,14 @@ impl Contestant for Simpletrace<'_> {
             Kind::Words => emit_words(&WORDS, events),
             Kind::String => emit_string(events),
             Kind::Disabled => emit_words(&DISABLED, events),
+            Kind::Generated => emit_generated(events),
+            Kind::GeneratedString => emit_generated_string(events),
+            Kind::GeneratedOff => emit_generated_off(events),
         }
     }
 
     fn settle(&self) {
-        if self.kind == Kind::Disabled {
+        if matches!(self.kind, Kind::Disabled | Kind::GeneratedOff) {
             return;
         }
         // A loss is counted, and a settled ring only makes it less likely.
@@ -223,7 +250,7 @@ impl Contestant for Simpletrace<'_> {
 
     fn room(&self) -> u32 {
         // Half of a ring of 1 MiB: from there on the writer is woken.
-        (1 << 19) / if self.kind == Kind::String { 56 } else { 40 }
+        (1 << 19) / if matches!(self.kind, Kind::String | Kind::GeneratedString) { 56 } else { 40 }
     }
 }
 
@@ -241,6 +268,34 @@ pub fn emit_words(event: &'static Event, events: u32) {
 pub fn emit_string(events: u32) {
     for _ in 0..events {
         STRING.emit(&[TEXT.into()]);
+    }
+}
+
+/// As [`emit_words`], through a generated function.
+#[inline(never)]
+pub fn emit_generated(events: u32) {
+    for i in 0..events {
+        keep_loop();
+        let [a, b, c] = words(i);
+        trace::bench_generated(a, b, c);
+    }
+}
+
+/// As [`emit_string`], through a generated function.
+#[inline(never)]
+pub fn emit_generated_string(events: u32) {
+    for _ in 0..events {
+        trace::bench_generated_string(TEXT);
+    }
+}
+
+/// As [`emit_generated`], of an event that nobody enables.
+#[inline(never)]
+pub fn emit_generated_off(events: u32) {
+    for i in 0..events {
+        keep_loop();
+        let [a, b, c] = words(i);
+        trace::bench_generated_off(a, b, c);
     }
 }
 

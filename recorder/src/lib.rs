@@ -71,6 +71,8 @@ mod serve;
 mod sync;
 #[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod trace_options;
 mod wake;
 mod writeout;
 
@@ -86,6 +88,8 @@ pub use options::{Clock, Error, Fork, Options, Policy};
 #[cfg(not(loom))]
 pub use recorder::{Recorder, flush_on_exit};
 pub use report::{ClockReport, Lost, Report, ThreadReport};
+#[cfg(not(loom))]
+pub use trace_options::{TraceError, TraceOptions, event_list, long_options, trace_or_exit};
 
 /// What all threads of the process share.
 #[cfg(not(loom))]

@@ -10,13 +10,13 @@ pub(crate) fn stands_for(text: &str, name: &str) -> bool {
     if is_pattern(text) { matches(text, name) } else { text == name }
 }
 
-/// The rules in the text of an events file, in their order: one a line, as they are given on the command line.
+/// The rules in the text of an events file with their lines, in their order: one a line, as they are given on the command line.
 ///
 /// A `#` in front makes a comment, and empty lines say nothing. Unlike QEMU's, the last line needs no newline, and a CR in front of a
 /// newline is none of the rule; other blanks are, as there.
-#[cfg_attr(not(test), expect(dead_code, reason = "what reads events files is yet to come"))]
-pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').map(|line| line.trim_end_matches('\r')).filter(|line| !line.is_empty() && !line.starts_with('#'))
+pub(crate) fn rules(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
+    (1..).zip(lines).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Whether `name` matches `pattern`: `*` is any run of characters, `?` any one. Takes time linear in each of the two.
@@ -90,19 +90,19 @@ mod tests {
         for (text, expected) in [
             ("", &[][..]),
             ("\n\r\n\n", &[]),
-            ("disk_*\n-disk_flush\nnet_rx\n", &["disk_*", "-disk_flush", "net_rx"]),
+            ("disk_*\n-disk_flush\nnet_rx\n", &[(1, "disk_*"), (2, "-disk_flush"), (3, "net_rx")]),
             // QEMU would look for `net_r`.
-            ("disk_*\nnet_rx", &["disk_*", "net_rx"]),
-            ("disk_*\r\nnet_rx\r\n", &["disk_*", "net_rx"]),
-            ("net_rx\r", &["net_rx"]),
-            ("# all\n#\n#*\n*", &["*"]),
+            ("disk_*\nnet_rx", &[(1, "disk_*"), (2, "net_rx")]),
+            ("disk_*\r\nnet_rx\r\n", &[(1, "disk_*"), (2, "net_rx")]),
+            ("net_rx\r", &[(1, "net_rx")]),
+            ("# all\n#\n\n#*\n*", &[(5, "*")]),
             // A comment begins in the first column, and blanks belong to the name.
-            (" # x\nnet_rx # y\n net_rx \n", &[" # x", "net_rx # y", " net_rx "]),
+            (" # x\nnet_rx # y\n net_rx \n", &[(1, " # x"), (2, "net_rx # y"), (3, " net_rx ")]),
         ] {
             assert_eq!(rules(text).collect::<Vec<_>>(), expected, "{text:?}");
         }
         let long = "a".repeat(5_000);
-        assert_eq!(rules(&long).collect::<Vec<_>>(), [long.as_str()], "in one piece");
+        assert_eq!(rules(&long).collect::<Vec<_>>(), [(1, long.as_str())], "in one piece");
     }
 
     /// The definition, word for word.
