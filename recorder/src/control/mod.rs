@@ -146,11 +146,11 @@ impl Control {
     /// Switches the events that a pattern or a name stands for. One that is compiled out is an error, before which none is switched, or
     /// passed over.
     fn switch(&self, pattern: &str, on: bool, skips_unavailable: bool) -> Result<(), String> {
-        let mut events = Self::events(pattern)?;
+        let events = Self::events(pattern)?;
         if !skips_unavailable && let Some(event) = events.iter().rev().find(|event| !event.is_available()) {
             return Err(format!("event \"{}\" is disabled", event.name()));
         }
-        events.retain(|event| event.is_available());
+        // Then it is a pattern, and there is nothing to remember it for.
         if events.is_empty() {
             return Ok(());
         }

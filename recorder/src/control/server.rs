@@ -46,6 +46,7 @@ impl Server {
     pub(super) fn start(control: Arc<Control>, path: &Path) -> io::Result<Self> {
         watch_forks();
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        check_name(path).map_err(named)?;
         let socket = std::path::absolute(path).map_err(named)?;
         let (stop, stopped) = UnixStream::pair().map_err(named)?;
         // Two that start at the same time must not remove each other's.
@@ -85,16 +86,19 @@ impl Drop for Server {
     }
 }
 
+fn check_name(path: &Path) -> io::Result<()> {
+    let why = match path.as_os_str().len() {
+        0 => "a socket needs a name".to_owned(),
+        bytes if bytes > MAX_PATH_BYTES => {
+            format!("the name of a socket has at most {MAX_PATH_BYTES} bytes, and this one {bytes}")
+        }
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+}
+
 /// Makes the socket, instead of a dead one that may be there.
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
-    let bytes = path.as_os_str().len();
-    if bytes > MAX_PATH_BYTES {
-        let why = format!("the name of a socket has at most {MAX_PATH_BYTES} bytes, and this one {bytes}");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    if bytes == 0 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a name"));
-    }
     let address = SocketAddrUnix::new(path)?;
     let socket = make_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
     // What is bound gets this mode at once.
