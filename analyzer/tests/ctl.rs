@@ -1,4 +1,4 @@
-//! `ctl` against a program that records, against what looks like QEMU, and against what is neither.
+//! `ctl` against what looks like QEMU, and against what does not. Against the recorder: fixtures/tests/control_ctl.rs.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -6,83 +6,16 @@ mod support;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use simpletrace_recorder::{Control, Event, Options, register};
 use support::program::Run;
 use support::{Dir, shared};
-
-static READ: Event = Event::new("disk_read", "disk_read(uint64_t offset) \"offset %\"PRIu64");
-static WRITE: Event = Event::new("disk_write", "disk_write(uint64_t offset) \"offset %\"PRIu64");
-static DEBUG: Event = Event::unavailable("disk_debug", "disable disk_debug(void) \"\"");
 
 /// Runs `ctl socket` with these words.
 fn ctl(dir: &Dir, words: &[&str]) -> Run {
     words.iter().fold(dir.call("ctl socket"), |call, word| call.arg(word)).run()
-}
-
-#[test]
-fn a_recording_is_steered_from_the_shell() {
-    let dir = Dir::new();
-    register(&[&READ, &WRITE, &DEBUG]).unwrap();
-    let control = Arc::new(Control::new(Options::new(dir.path("trace"))));
-    let _server = control.serve(&dir.path("socket")).unwrap();
-    let path = |name: &str| dir.path(name).display().to_string();
-    let says = |words: &[&str], expected: &str| assert_eq!(ctl(&dir, words).silent().text(), expected, "{words:?}");
-    let fails = |words: &[&str], expected: &str| {
-        let run = ctl(&dir, words).exits(1);
-        assert_eq!((run.text(), run.stderr.as_str()), ("", &*format!("error: {expected}\n")), "{words:?}");
-    };
-    let nothing = "0 events in 0 bytes, 0 lost\n";
-    says(&[], &format!("Trace file \"{}\" off.\n{nothing}0 of 3 events enabled\n", path("trace")));
-    says(&["info", "trace-events"], "disk_debug : state 0\ndisk_write : state 0\ndisk_read : state 0\n");
-    says(&["trace-event", "disk_read", "on"], "");
-    says(&["info trace-events disk_r*"], "disk_read : state 1\n");
-    // A pattern passes over what is compiled out, a name does not.
-    says(&["trace-event", "disk_*", "on"], "");
-    fails(&["trace-event", "disk_debug", "on"], "event \"disk_debug\" is disabled");
-    fails(&["trace-event disk_debug off"], "event \"disk_debug\" is disabled");
-    fails(&["trace-event", "nope", "on"], "unknown event \"nope\"");
-    fails(&["trace-event", "-disk_read", "on"], "unknown event \"-disk_read\"");
-    fails(&["info", "trace-events", "nope"], "unknown event \"nope\"");
-    says(&["trace-event", "disk_write", "off"], "");
-    says(&["info", "trace-events", "disk_*"], "disk_debug : state 0\ndisk_write : state 0\ndisk_read : state 1\n");
-    says(&["trace-file", "on"], "");
-    (0..10_u64).for_each(|n| READ.emit(&[n.into()]));
-    says(&["trace-file", "flush"], "");
-    let bytes = dir.read("trace").len();
-    says(&["trace-file"], &format!("Trace file \"{}\" on.\n10 events in {bytes} bytes, 0 lost\n", path("trace")));
-    says(&["trace-file", "off"], "");
-    READ.emit(&[10_u64.into()]);
-    says(&["trace-file on"], "");
-    let reason = "cannot be written: No such file or directory (os error 2)";
-    fails(&["trace-file", "set", &path("missing/x")], &format!("{} {reason}", path("missing/x")));
-    // The shell's words are ours; in one word, blanks part words unless quoted as for a monitor.
-    let odd = path("a \"b\" \\ c");
-    says(&["trace-file", "set", &odd], "");
-    READ.emit(&[11_u64.into()]);
-    says(&["trace-file flush"], "");
-    says(&[&format!("trace-file set \"{}\"", path("third one"))], "");
-    let run = ctl(&dir, &[]).silent();
-    let lines = run.lines();
-    assert_eq!((lines[0], lines[2]), (&*format!("Trace file \"{}\" on.", path("third one")), "1 of 3 events enabled"));
-    assert!(lines[1].starts_with("11 events in ") && lines[1].ends_with(" bytes, 1 lost"), "{}", lines[1]);
-    // What goes to the monitor.
-    let help = ctl(&dir, &["help", "trace-event"]).silent();
-    assert!(help.text().starts_with("trace-event NAME|PATTERN on|off [VCPU] -- "), "{}", help.text());
-    fails(&["trace-event"], "trace-event: string expected; Try \"help trace-event\" for more information");
-    fails(&["quit"], "unknown command: 'quit'");
-    fails(&["trace-file", "set"], "trace-file set needs the path of a file");
-    fails(&["trace-file", "set", ""], "a trace file needs a name");
-    let run = ctl(&dir, &["trace-file", "x"]).exits(1);
-    assert!(run.stderr.starts_with("error: unexpected argument \"x\"; trace-file ["), "{}", run.stderr);
-    let report = control.finish(Duration::from_secs(60)).unwrap().unwrap();
-    assert_eq!((report.records, report.lost.total(), report.lost.off), (11, 1, 1));
-    dir.write("events", simpletrace_recorder::declarations());
-    assert_eq!(dir.run("decode trace events -F ndjson").exits(0).lines().len(), 12);
 }
 
 /// Says each of `says` in answer to a line, the first one at once; returns the lines.
