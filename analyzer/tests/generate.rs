@@ -16,7 +16,7 @@ fn the_code_goes_to_standard_output_or_a_file() {
     let code = run.text();
     for line in [
         "//   trace-events\n//   more\n",
-        "    pub static EVENTS: [&::simpletrace_recorder::Event; 2] = [\n        &disk_read::EVENT,\n        &net_rx::EVENT,\n",
+        "    pub static EVENTS: [&::simpletrace_recorder::Event; 3] = [\n        &disk_read::EVENT,\n        &off::EVENT,\n        &net_rx::EVENT,\n",
         "    pub fn disk_read(offset: u64) {\n",
         "    pub fn off() {}\n",
         "    /// Declared at `more:1`.\n    #[inline(always)]\n    pub fn net_rx(bytes: i32) {\n",

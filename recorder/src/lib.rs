@@ -79,6 +79,8 @@ mod writeout;
 pub use arg::Arg;
 #[cfg(not(loom))]
 pub use control::Control;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use control::Server;
 pub use event::{Event, RegisterError, Switched};
 pub use generated::Text;
 #[cfg(not(loom))]

@@ -19,7 +19,7 @@ use crate::writeout::{Setup, Writeout, not_durable};
 use crate::{HUB, REGISTRY, fork};
 
 /// How long to wait for the writer when nobody says how long.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program that ends waits for what is recorded to be written, and, a little longer, for that to be counted which is not.
 pub(crate) const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(750)];
 /// How much longer than the writer itself whoever waits for its end does.
@@ -235,6 +235,11 @@ impl Recorder {
             }
         }
         result
+    }
+
+    /// Another handle to the recording, which goes on when it is dropped.
+    pub(crate) const fn alias(&self) -> Self {
+        Self { number: self.number, has_ended: true }
     }
 
     fn plan(&self) -> Result<Plan, Error> {
@@ -456,7 +461,7 @@ fn at_exit() {
 }
 
 /// Makes a thread that no signal disturbs: those of the process go to its other threads.
-fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are plain data that the C library fills in; the mask is the calling thread's own, and set back.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();

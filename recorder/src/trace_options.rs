@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -273,15 +273,13 @@ pub fn trace_or_exit<S: AsRef<OsStr>>(given: impl IntoIterator<Item = S>) -> Con
     started.unwrap_or_else(|error| {
         let program = std::env::args_os().next().unwrap_or_default();
         let program = Path::new(&program).file_name().unwrap_or_default().display();
-        eprintln!("{program}: {error}");
+        // Whoever reads it may have left.
+        let _ = writeln!(io::stderr(), "{program}: {error}");
         std::process::exit(1)
     })
 }
 
 fn print_and_exit() -> ! {
-    use io::Write as _;
-
-    // Whoever reads it may leave early.
     let _ = io::stdout().write_all(event_list().as_bytes());
     std::process::exit(0)
 }

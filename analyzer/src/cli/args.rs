@@ -115,6 +115,24 @@ Example:
   simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace")
     )]
     Slice(SliceArgs),
+    /// Steer a recording while it goes on: switch events and the trace file
+    #[command(
+        override_usage = "simpletrace-rs ctl SOCKET [COMMAND...]",
+        after_help = "Commands, as in QEMU's monitor:
+  info trace-events [PATTERN]       list events, and whether they are enabled
+  trace-event PATTERN on|off        switch events
+  trace-file [on|off|flush|set PATH]
+  help                              list what else there is
+
+Exit codes:
+  0  done
+  1  the program answers with an error
+  2  wrong usage, or nobody answers
+
+Example:
+  simpletrace-rs ctl monitor.sock trace-event 'virtio_blk_*' on"
+    )]
+    Ctl(CtlArgs),
     /// Print the code that records events, shell completions or man pages
     #[command(after_help = "Example:
   simpletrace-rs generate rs hw/block/trace-events -o src/trace.rs
@@ -419,6 +437,16 @@ pub(crate) enum ReportFormat {
     Text,
     /// One JSON document
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CtlArgs {
+    /// The QMP socket of the program: one that records with simpletrace-recorder, or QEMU
+    #[arg(value_name = "SOCKET", value_hint = ValueHint::FilePath)]
+    pub(crate) socket: PathBuf,
+    /// What to do; if there is none, say how the recording goes
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod ctl;
 mod decode;
 mod events;
 mod generate;
@@ -47,6 +48,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Recover(args) => recover::run(&args),
         args::Command::Repair(args) => repair::run(&args),
         args::Command::Slice(args) => slice::run(&args),
+        args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Generate(args) => generate::run(&args),
     }
 }
