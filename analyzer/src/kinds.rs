@@ -6,6 +6,7 @@ use std::sync::Arc;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Lookup, LookupById, Severity};
 use simpletrace_format::{EventId, Payload, Version};
 
+use crate::condition::{Choice, LeftOut};
 use crate::filter::Selection;
 use crate::fit::{Fit, Layout, Misfits};
 use crate::input::MAX_FAULTS;
@@ -18,8 +19,8 @@ pub(crate) struct Kind {
     pub(crate) name: String,
     /// The declaration, if there is one.
     pub(crate) decl: Option<EventDecl>,
-    /// Whether the user asked for these events.
-    pub(crate) selected: bool,
+    /// Which of its records the user asked for.
+    pub(crate) choice: Choice,
     /// Whether a mapping record named it.
     pub(crate) mapped: bool,
     /// How a payload is laid out, if that is declared.
@@ -60,6 +61,8 @@ pub(crate) struct Kinds {
     pub(crate) have_declarations: bool,
     /// Why declarations that were needed could not be understood, with line and caret.
     pub(crate) faults: Vec<String>,
+    /// Why conditions are not for the arguments of events that they should be for.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Unmapped ids that get a kind of their own; later ones share one. A file with more is not a trace but noise.
@@ -75,6 +78,7 @@ impl Kinds {
             have_declarations: declared.is_some(),
             declared: Arc::new(declared.unwrap_or_default()),
             faults: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -166,8 +170,14 @@ impl Kinds {
         selection: &Selection,
     ) -> usize {
         let index = self.list.len();
-        let selected = selection.globs.selects(&name);
-        self.list.push(Kind { index, name, decl, selected, mapped, layout, misfits: Misfits::default() });
+        let has_text = layout.as_ref().is_none_or(Layout::has_text);
+        let choice = selection.choose(&name, decl.as_ref(), has_text).unwrap_or_else(|why| {
+            if let LeftOut::Differs(why) = why {
+                self.left_out.push(why);
+            }
+            Choice::None
+        });
+        self.list.push(Kind { index, name, decl, choice, mapped, layout, misfits: Misfits::default() });
         index
     }
 }

@@ -16,8 +16,9 @@ use simpletrace_format::{
     MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
+use crate::condition::Choice;
 use crate::filter::{Clock, DROPPED, Selection};
-use crate::findings::{Findings, Outcome};
+use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
 use crate::formats::{Formats, first_byte_order};
 use crate::input::{BeforeWait, Input, Part, is_not_found};
@@ -197,6 +198,17 @@ impl Moment {
 #[inline(never)]
 fn tell(visit: &mut impl FnMut(Item<'_>) -> Result<()>, item: Item<'_>) -> Result<()> {
     visit(item)
+}
+
+/// Whether a record is wanted of an event of which not all are. One that is too short to tell is not, and counted.
+#[cold]
+#[inline(never)]
+fn admits(kind: &mut Kind, record: &EventRecord<'_>, start_ns: u64, file: &str) -> bool {
+    let Choice::Some(predicate) = &kind.choice else { return false };
+    predicate.admits(record, start_ns).unwrap_or_else(|| {
+        kind.misfits.count(kind.fit(record.payload), record.offset, file);
+        false
+    })
 }
 
 /// Takes in the first record of all, or the first behind a damaged stretch, which can be handed out then.
@@ -495,7 +507,16 @@ impl Trace {
                         None => self.kinds.unmapped(record.id, &self.selection),
                     };
                     let kind = self.kinds.at(index);
-                    if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
+                    let is_wanted = match &kind.choice {
+                        Choice::All => in_window && self.selection.admits_pid(record.pid),
+                        Choice::None => false,
+                        Choice::Some(_) => {
+                            in_window
+                                && self.selection.admits_pid(record.pid)
+                                && admits(kind, &record, clock.start_ns(), &file)
+                        }
+                    };
+                    if !is_wanted {
                         continue;
                     }
                     // Without declarations, ids that are places among them cannot be known.
@@ -601,6 +622,7 @@ impl Trace {
     /// Says on stderr what was found, and which names that were asked for do not exist.
     pub(crate) fn say_findings(&self) {
         self.findings.say(&self.kinds);
+        self.say_left_out();
         /// Names that are suggested for; a longer list is not typed by hand.
         const SUGGESTIONS: usize = 10;
 
@@ -612,6 +634,21 @@ impl Trace {
             let nearest = self.kinds.declared().nearest(name).or_else(|| nearest(name, self.mapped_names()));
             let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
             say::warning(&format!("no event is called {}{hint}", printable(name)));
+        }
+    }
+
+    /// Says which events a filter leaves out because of their arguments' types.
+    fn say_left_out(&self) {
+        /// Events told one by one.
+        const TOLD: usize = 5;
+
+        let left_out = &self.kinds.left_out;
+        for why in left_out.iter().take(TOLD) {
+            say::warning(&format!("left out by -w: {why}"));
+        }
+        if left_out.len() > TOLD {
+            let more = count((left_out.len() - TOLD) as u64, "more event");
+            say::warning(&format!("{more} left out by -w for such a reason; --explain-filter lists them"));
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::formats::{Formats, V0Ids};
 use crate::latencies::Percentile;
@@ -160,6 +161,28 @@ impl FormatArgs {
     }
 }
 
+/// Conditions on arguments.
+#[derive(Debug, Args)]
+pub(crate) struct WhereArgs {
+    /// Only records that meet a condition, such as 'virtio_blk_handle_write: nsectors >= 256'
+    ///
+    /// [EVENT|PATTERN[, ...]:] EXPRESSION, repeated for more. With events in front it is about those, and leaves all others as they are;
+    /// without, about those that have all arguments that it names, and all others are left out. ==, !=, <, <=, >, >= compare with
+    /// numbers, \"strings\", true and false, =~ with a \"pattern*\"; ARG & 0x4 tests bits; !, &&, || and ( ) combine. `time` (5ms since the
+    /// start, @1234.5s of the clock), `pid` and `event` are known of every record. docs/FILTERS.md has the rest.
+    #[arg(short = 'w', long = "where", value_name = "FILTER", allow_hyphen_values = true)]
+    filters: Vec<String>,
+    /// Print what -w comes to for each event, and end
+    #[arg(long, requires = "filters")]
+    pub(crate) explain_filter: bool,
+}
+
+impl WhereArgs {
+    pub(crate) fn conditions(&self) -> Result<Conditions> {
+        Conditions::parse(&self.filters)
+    }
+}
+
 /// Which events.
 #[derive(Debug, Args)]
 pub(crate) struct SelectArgs {
@@ -169,6 +192,8 @@ pub(crate) struct SelectArgs {
     /// If the first one takes out, all others are in. Gaps go by the name `dropped`.
     #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
     patterns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
     ///
     /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
@@ -187,6 +212,7 @@ impl SelectArgs {
     pub(crate) fn selection(&self) -> Result<Selection> {
         Ok(Selection {
             globs: Globs::parse(&self.patterns)?,
+            conditions: self.filter.conditions()?,
             pids: self.pid.clone(),
             time: self.time.unwrap_or_default(),
             limit: self.limit,
@@ -266,6 +292,8 @@ pub(crate) struct LatencyArgs {
     /// Without, each beginning goes with the next end. `pid` is the process's id. Where names are not enough, EVENT.ARG says of which event one is.
     #[arg(long, value_name = "ARG[,ARG...]")]
     pub(crate) on: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     /// Group by arguments; ARG:log2 groups by powers of two
     #[arg(long, value_name = "ARG[:log2]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,

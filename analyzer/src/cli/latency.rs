@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::args::{LatencyArgs, TableFormat};
+use super::explain_filter;
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
@@ -32,11 +33,16 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let names = question.names(&declared)?;
     let mut pairing = Pairing::new(question, &names, &declared);
     let selection = Selection {
+        conditions: args.filter.conditions()?,
         globs: Globs::of_names(names),
         pids: args.pid.clone(),
         time: args.time.unwrap_or_default(),
         limit: None,
     };
+    selection.check(Some(&declared))?;
+    if args.filter.explain_filter {
+        return explain_filter(&selection, Some(&declared));
+    }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, Some(declared), selection);
     trace.formats = args.files.formats.formats();
