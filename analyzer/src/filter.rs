@@ -1,9 +1,9 @@
 //! Which events a command is about: name patterns, conditions on arguments, process ids, a time window, a limit.
 
 use anyhow::{Result, bail};
-use simpletrace_format::events::{EventDecl, EventIndex};
+use simpletrace_format::events::EventIndex;
 
-use crate::condition::{Choice, Conditions, LeftOut};
+use crate::condition::Conditions;
 use crate::time::TimeRange;
 
 /// The name that gaps go by.
@@ -28,18 +28,6 @@ impl Selection {
     /// One that makes no sense for them, with its place.
     pub(crate) fn check(&self, declared: Option<&EventIndex>) -> Result<()> {
         self.conditions.check(&self.globs, declared)
-    }
-
-    /// Says which records of an event are wanted.
-    ///
-    /// # Errors
-    ///
-    /// None, although its name is: by a condition that it cannot meet.
-    pub(crate) fn choose(&self, name: &str, decl: Option<&EventDecl>, has_text: bool) -> Result<Choice, LeftOut> {
-        if !self.globs.selects(name) {
-            return Ok(Choice::None);
-        }
-        self.conditions.choose(name, decl.map_or(&[], |decl| &decl.args), has_text)
     }
 
     // Always: asked for every record.

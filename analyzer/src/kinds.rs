@@ -6,7 +6,7 @@ use std::sync::Arc;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Lookup, LookupById, Severity};
 use simpletrace_format::{EventId, Payload, Version};
 
-use crate::condition::{Choice, LeftOut};
+use crate::condition::{LeftOut, Predicate};
 use crate::filter::Selection;
 use crate::fit::{Fit, Layout, Misfits};
 use crate::input::MAX_FAULTS;
@@ -19,10 +19,14 @@ pub(crate) struct Kind {
     pub(crate) name: String,
     /// The declaration, if there is one.
     pub(crate) decl: Option<EventDecl>,
-    /// Which of its records the user asked for.
-    pub(crate) choice: Choice,
+    /// Whether the user asked for these events.
+    pub(crate) selected: bool,
+    /// What a record has to meet, if they are not all wanted.
+    pub(crate) predicate: Option<Box<Predicate>>,
     /// Whether a mapping record named it.
     pub(crate) mapped: bool,
+    /// Whether it was and all records are wanted, so that there is nothing more to ask of each.
+    pub(crate) is_plain: bool,
     /// How a payload is laid out, if that is declared.
     layout: Option<Layout>,
     /// What did not fit.
@@ -171,13 +175,23 @@ impl Kinds {
     ) -> usize {
         let index = self.list.len();
         let has_text = layout.as_ref().is_none_or(Layout::has_text);
-        let choice = selection.choose(&name, decl.as_ref(), has_text).unwrap_or_else(|why| {
-            if let LeftOut::Differs(why) = why {
-                self.left_out.push(why);
+        let mut selected = selection.globs.selects(&name);
+        let mut predicate = None;
+        if selected {
+            let args = decl.as_ref().map_or(&[][..], |decl| &decl.args);
+            match selection.conditions.choose(&name, args, has_text) {
+                Ok(asked) => predicate = asked.map(Box::new),
+                Err(why) => {
+                    selected = false;
+                    if let LeftOut::Differs(why) = why {
+                        self.left_out.push(why);
+                    }
+                }
             }
-            Choice::None
-        });
-        self.list.push(Kind { index, name, decl, choice, mapped, layout, misfits: Misfits::default() });
+        }
+        let is_plain = mapped && predicate.is_none();
+        let misfits = Misfits::default();
+        self.list.push(Kind { index, name, decl, selected, predicate, mapped, is_plain, layout, misfits });
         index
     }
 }

@@ -16,7 +16,6 @@ use simpletrace_format::{
     MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
-use crate::condition::Choice;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
@@ -200,15 +199,31 @@ fn tell(visit: &mut impl FnMut(Item<'_>) -> Result<()>, item: Item<'_>) -> Resul
     visit(item)
 }
 
-/// Whether a record is wanted of an event of which not all are. One that is too short to tell is not, and counted.
+/// Whether a record is wanted of an event that is not [plain](Kind::is_plain). One that is too short to tell is not, and counted; so is
+/// one whose id has no name, if that `is_unknown` and not only not given.
 #[cold]
 #[inline(never)]
-fn admits(kind: &mut Kind, record: &EventRecord<'_>, start_ns: u64, file: &str) -> bool {
-    let Choice::Some(predicate) = &kind.choice else { return false };
-    predicate.admits(record, start_ns).unwrap_or_else(|| {
-        kind.misfits.count(kind.fit(record.payload), record.offset, file);
-        false
-    })
+fn admits(
+    kind: &mut Kind,
+    record: &EventRecord<'_>,
+    clock: &Clock,
+    is_unknown: bool,
+    findings: &mut Findings,
+    file: &str,
+) -> bool {
+    if let Some(predicate) = &kind.predicate {
+        let admitted = predicate.admits(record, clock.start_ns());
+        if admitted.is_none() {
+            kind.misfits.count(kind.fit(record.payload), record.offset, file);
+        }
+        if admitted != Some(true) {
+            return false;
+        }
+    }
+    if !kind.mapped && is_unknown {
+        findings.count_unmapped(record, file);
+    }
+    true
 }
 
 /// Takes in the first record of all, or the first behind a damaged stretch, which can be handed out then.
@@ -507,21 +522,15 @@ impl Trace {
                         None => self.kinds.unmapped(record.id, &self.selection),
                     };
                     let kind = self.kinds.at(index);
-                    let is_wanted = match &kind.choice {
-                        Choice::All => in_window && self.selection.admits_pid(record.pid),
-                        Choice::None => false,
-                        Choice::Some(_) => {
-                            in_window
-                                && self.selection.admits_pid(record.pid)
-                                && admits(kind, &record, clock.start_ns(), &file)
-                        }
-                    };
-                    if !is_wanted {
+                    if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
-                    // Without declarations, ids that are places among them cannot be known.
-                    if !kind.mapped && (section.places.is_none() || have_declarations) {
-                        self.findings.count_unmapped(&record, &file);
+                    if !kind.is_plain {
+                        // Without declarations, ids that are places among them cannot be known.
+                        let is_unknown = section.places.is_none() || have_declarations;
+                        if !admits(kind, &record, clock, is_unknown, &mut self.findings, &file) {
+                            continue;
+                        }
                     }
                     let fit = kind.fit(record.payload);
                     if fit != Fit::Exact && have_declarations && kind.mapped {

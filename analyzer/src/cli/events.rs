@@ -6,7 +6,6 @@ use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, EventSet, Mode}
 use std::collections::HashSet;
 
 use super::args::{EventsArgs, ReportFormat};
-use crate::condition::Choice;
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::fit::Misfits;
@@ -166,7 +165,7 @@ impl FitReport {
         let declared = trace.kinds.declared();
         let mut as_declared = 0;
         let mut faults = Vec::new();
-        for kind in trace.kinds.iter().filter(|kind| !matches!(kind.choice, Choice::None)) {
+        for kind in trace.kinds.iter().filter(|kind| kind.selected) {
             let records = counts.of(kind.index);
             let mut add = |fault, faulty_records, first: Option<&String>| {
                 // Looking takes a while, and a longer list is not read.

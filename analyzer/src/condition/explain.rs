@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use simpletrace_format::events::EventIndex;
 
-use super::{Choice, Conditions, LeftOut, find};
+use super::{Conditions, LeftOut, find};
 use crate::filter::Globs;
 use crate::findings::count;
 
@@ -23,8 +23,8 @@ impl Conditions {
             let event = find(declared, name);
             let args = event.as_ref().map_or(&[][..], |event| &event.args);
             match self.choose(name, args, true) {
-                Ok(Choice::Some(predicate)) => text += &format!("{name}: {predicate}\n"),
-                Ok(Choice::All | Choice::None) => all.push(name),
+                Ok(Some(predicate)) => text += &format!("{name}: {predicate}\n"),
+                Ok(None) => all.push(name),
                 Err(why) => left_out.entry(why).or_default().push(name),
             }
         }

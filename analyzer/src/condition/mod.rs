@@ -19,14 +19,6 @@ use parse::{Fault, Name, Parsed, Test};
 use predicate::Node;
 pub(crate) use predicate::Predicate;
 
-/// Which records of an event are wanted.
-#[derive(Debug)]
-pub(crate) enum Choice {
-    All,
-    Some(Box<Predicate>),
-    None,
-}
-
 /// Why no record of an event can be wanted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LeftOut {
@@ -76,12 +68,12 @@ impl Conditions {
         Ok(())
     }
 
-    /// Says which records of an event are wanted.
+    /// Says what the records of an event have to meet, if anything.
     ///
     /// # Errors
     ///
-    /// None can be.
-    pub(crate) fn choose(&self, name: &str, args: &[ArgDecl], has_text: bool) -> Result<Choice, LeftOut> {
+    /// None can.
+    pub(crate) fn choose(&self, name: &str, args: &[ArgDecl], has_text: bool) -> Result<Option<Predicate>, LeftOut> {
         let subject = Subject { name, args, has_text };
         let about = self.list.iter().filter(|condition| condition.is_about(name));
         let nodes = about.map(|condition| {
@@ -91,9 +83,9 @@ impl Conditions {
             })
         });
         match Node::all(nodes.collect::<Result<_, _>>()?) {
-            Node::Constant(true) => Ok(Choice::All),
+            Node::Constant(true) => Ok(None),
             Node::Constant(false) => Err(LeftOut::Never),
-            node => Ok(Choice::Some(Box::new(Predicate::new(node)))),
+            node => Ok(Some(Predicate::new(node))),
         }
     }
 }
