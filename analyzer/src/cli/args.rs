@@ -40,7 +40,8 @@ pub(crate) enum Command {
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms")
+  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms
+  simpletrace-rs decode trace-1234 trace-events-all -w 'nsectors >= 256 && time < 5s'")
     )]
     Decode(DecodeArgs),
     /// Show what is in a trace, on one screen
@@ -58,7 +59,8 @@ Example:
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req")
+  simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req
+  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'")
     )]
     Latency(LatencyArgs),
     /// List and search declarations, and say what does not fit between them and a trace
@@ -113,7 +115,8 @@ Example:
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace")
+  simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace
+  simpletrace-rs slice trace-1234 trace-events-all -w 'ret < 0' -o failed.trace")
     )]
     Slice(SliceArgs),
     /// Print the code that records events, shell completions or man pages
@@ -168,7 +171,7 @@ pub(crate) struct WhereArgs {
     ///
     /// [EVENT|PATTERN[, ...]:] EXPRESSION, repeated for more. With events in front it is about those, and leaves all others as they are;
     /// without, about those that have all arguments that it names, and all others are left out. ==, !=, <, <=, >, >= compare with
-    /// numbers, \"strings\", true and false, =~ with a \"pattern*\"; ARG & 0x4 tests bits; !, &&, || and ( ) combine. `time` (5ms since the
+    /// numbers, "strings", true and false, =~ with a "pattern*"; ARG & 0x4 tests bits; !, &&, || and ( ) combine. `time` (5ms since the
     /// start, @1234.5s of the clock), `pid` and `event` are known of every record. docs/FILTERS.md has the rest.
     #[arg(short = 'w', long = "where", value_name = "FILTER", allow_hyphen_values = true)]
     filters: Vec<String>,
@@ -292,8 +295,6 @@ pub(crate) struct LatencyArgs {
     /// Without, each beginning goes with the next end. `pid` is the process's id. Where names are not enough, EVENT.ARG says of which event one is.
     #[arg(long, value_name = "ARG[,ARG...]")]
     pub(crate) on: Option<String>,
-    #[command(flatten)]
-    pub(crate) filter: WhereArgs,
     /// Group by arguments; ARG:log2 groups by powers of two
     #[arg(long, value_name = "ARG[:log2]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
@@ -309,6 +310,8 @@ pub(crate) struct LatencyArgs {
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
     #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) time: Option<TimeRange>,
