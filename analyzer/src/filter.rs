@@ -1,7 +1,9 @@
-//! Which events a command is about: name patterns, process ids, a time window, a limit.
+//! Which events a command is about: name patterns, conditions on arguments, process ids, a time window, a limit.
 
 use anyhow::{Result, bail};
+use simpletrace_format::events::EventIndex;
 
+use crate::condition::Conditions;
 use crate::time::TimeRange;
 
 /// The name that gaps go by.
@@ -11,6 +13,7 @@ pub(crate) const DROPPED: &str = "dropped";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     pub(crate) globs: Globs,
+    pub(crate) conditions: Conditions,
     /// All, if empty.
     pub(crate) pids: Vec<u32>,
     pub(crate) time: TimeRange,
@@ -18,6 +21,15 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Checks the conditions against the declarations of the events that are asked for.
+    ///
+    /// # Errors
+    ///
+    /// One that makes no sense for them, with its place.
+    pub(crate) fn check(&self, declared: Option<&EventIndex>) -> Result<()> {
+        self.conditions.check(&self.globs, declared)
+    }
+
     // Always: asked for every record.
     #[inline(always)]
     pub(crate) fn admits_pid(&self, pid: u32) -> bool {
@@ -152,17 +164,23 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == name;
     }
-    // On a mismatch only the last `*` has to give way, so the time is at most the product of the lengths.
     let (pattern, name): (Vec<_>, Vec<_>) = (pattern.chars().collect(), name.chars().collect());
+    matches_runs(&pattern, &name)
+}
+
+/// Whether a text of characters or bytes is as a pattern says, in which `*` is any run of them and `?` any one.
+pub(crate) fn matches_runs<T: Copy + PartialEq + From<u8>>(pattern: &[T], text: &[T]) -> bool {
+    let [any_run, any_one] = [b'*', b'?'].map(T::from);
+    // On a mismatch only the last `*` has to give way, so the time is at most the product of the lengths.
     let (mut at, mut pos) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    while pos < name.len() {
+    while pos < text.len() {
         match pattern.get(at) {
-            Some('*') => {
+            Some(&c) if c == any_run => {
                 star = Some((at + 1, pos));
                 at += 1;
             }
-            Some(&c) if c == '?' || c == name[pos] => {
+            Some(&c) if c == any_one || c == text[pos] => {
                 at += 1;
                 pos += 1;
             }
@@ -175,7 +193,7 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
             },
         }
     }
-    pattern[at..].iter().all(|&c| c == '*')
+    pattern[at..].iter().all(|&c| c == any_run)
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ impl Names {
     pub(crate) fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut names = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+        for (number, line) in
+            (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+        {
             let parts = line.split_once('=').and_then(|(pointer, name)| {
                 let digits = pointer.trim().strip_prefix("0x")?;
                 Some((u64::from_str_radix(digits, 16).ok()?, name.trim()))
@@ -126,9 +128,9 @@ impl Groups {
     /// What a pointer is called in tables: as its user calls it, or by the number of its first record.
     fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
         match value {
-            GroupValue::Pointer(pointer) => {
-                Some(self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)))
-            }
+            GroupValue::Pointer(pointer) => Some(
+                self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)),
+            ),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, Lookup, LookupById, Severity};
 use simpletrace_format::{EventId, Payload, Version};
 
+use crate::condition::{LeftOut, Predicate};
 use crate::filter::Selection;
 use crate::fit::{Fit, Layout, Misfits};
 use crate::input::MAX_FAULTS;
@@ -20,8 +21,12 @@ pub(crate) struct Kind {
     pub(crate) decl: Option<EventDecl>,
     /// Whether the user asked for these events.
     pub(crate) selected: bool,
+    /// What a record has to meet, if they are not all wanted.
+    pub(crate) predicate: Option<Box<Predicate>>,
     /// Whether a mapping record named it.
     pub(crate) mapped: bool,
+    /// Whether it was and all records are wanted, so that there is nothing more to ask of each.
+    pub(crate) is_plain: bool,
     /// How a payload is laid out, if that is declared.
     layout: Option<Layout>,
     /// What did not fit.
@@ -60,6 +65,8 @@ pub(crate) struct Kinds {
     pub(crate) have_declarations: bool,
     /// Why declarations that were needed could not be understood, with line and caret.
     pub(crate) faults: Vec<String>,
+    /// Why conditions are not for the arguments of events that they should be for.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Unmapped ids that get a kind of their own; later ones share one. A file with more is not a trace but noise.
@@ -75,6 +82,7 @@ impl Kinds {
             have_declarations: declared.is_some(),
             declared: Arc::new(declared.unwrap_or_default()),
             faults: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -166,8 +174,24 @@ impl Kinds {
         selection: &Selection,
     ) -> usize {
         let index = self.list.len();
-        let selected = selection.globs.selects(&name);
-        self.list.push(Kind { index, name, decl, selected, mapped, layout, misfits: Misfits::default() });
+        let has_text = layout.as_ref().is_none_or(Layout::has_text);
+        let mut selected = selection.globs.selects(&name);
+        let mut predicate = None;
+        if selected {
+            let args = decl.as_ref().map_or(&[][..], |decl| &decl.args);
+            match selection.conditions.choose(&name, args, has_text) {
+                Ok(asked) => predicate = asked.map(Box::new),
+                Err(why) => {
+                    selected = false;
+                    if let LeftOut::Differs(why) = why {
+                        self.left_out.push(why);
+                    }
+                }
+            }
+        }
+        let is_plain = mapped && predicate.is_none();
+        let misfits = Misfits::default();
+        self.list.push(Kind { index, name, decl, selected, predicate, mapped, is_plain, layout, misfits });
         index
     }
 }

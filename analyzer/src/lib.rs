@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod condition;
 mod filter;
 mod findings;
 mod fit;

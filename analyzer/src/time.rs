@@ -16,7 +16,7 @@ pub(crate) struct TimeRange {
 
 /// A point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Instant {
+pub(crate) enum Instant {
     /// Nanoseconds after the first record.
     Relative(u64),
     /// Nanoseconds of the trace's clock.

@@ -17,7 +17,7 @@ use simpletrace_format::{
 };
 
 use crate::filter::{Clock, DROPPED, Selection};
-use crate::findings::{Findings, Outcome};
+use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
 use crate::formats::{Formats, first_byte_order};
 use crate::input::{BeforeWait, Input, Part, is_not_found};
@@ -197,6 +197,33 @@ impl Moment {
 #[inline(never)]
 fn tell(visit: &mut impl FnMut(Item<'_>) -> Result<()>, item: Item<'_>) -> Result<()> {
     visit(item)
+}
+
+/// Whether a record is wanted of an event that is not [plain](Kind::is_plain). One that is too short to tell is not, and counted; so is
+/// one whose id has no name, if that `is_unknown` and not only not given.
+#[cold]
+#[inline(never)]
+fn admits(
+    kind: &mut Kind,
+    record: &EventRecord<'_>,
+    clock: &Clock,
+    is_unknown: bool,
+    findings: &mut Findings,
+    file: &str,
+) -> bool {
+    if let Some(predicate) = &kind.predicate {
+        let admitted = predicate.admits(record, clock.start_ns());
+        if admitted.is_none() {
+            kind.misfits.count(kind.fit(record.payload), record.offset, file);
+        }
+        if admitted != Some(true) {
+            return false;
+        }
+    }
+    if !kind.mapped && is_unknown {
+        findings.count_unmapped(record, file);
+    }
+    true
 }
 
 /// Takes in the first record of all, or the first behind a damaged stretch, which can be handed out then.
@@ -498,9 +525,12 @@ impl Trace {
                     if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
                         continue;
                     }
-                    // Without declarations, ids that are places among them cannot be known.
-                    if !kind.mapped && (section.places.is_none() || have_declarations) {
-                        self.findings.count_unmapped(&record, &file);
+                    if !kind.is_plain {
+                        // Without declarations, ids that are places among them cannot be known.
+                        let is_unknown = section.places.is_none() || have_declarations;
+                        if !admits(kind, &record, clock, is_unknown, &mut self.findings, &file) {
+                            continue;
+                        }
                     }
                     let fit = kind.fit(record.payload);
                     if fit != Fit::Exact && have_declarations && kind.mapped {
@@ -601,6 +631,7 @@ impl Trace {
     /// Says on stderr what was found, and which names that were asked for do not exist.
     pub(crate) fn say_findings(&self) {
         self.findings.say(&self.kinds);
+        self.say_left_out();
         /// Names that are suggested for; a longer list is not typed by hand.
         const SUGGESTIONS: usize = 10;
 
@@ -612,6 +643,21 @@ impl Trace {
             let nearest = self.kinds.declared().nearest(name).or_else(|| nearest(name, self.mapped_names()));
             let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
             say::warning(&format!("no event is called {}{hint}", printable(name)));
+        }
+    }
+
+    /// Says which events a filter leaves out because of their arguments' types.
+    fn say_left_out(&self) {
+        /// Events told one by one.
+        const TOLD: usize = 5;
+
+        let left_out = &self.kinds.left_out;
+        for why in left_out.iter().take(TOLD) {
+            say::warning(&format!("left out by -w: {why}"));
+        }
+        if left_out.len() > TOLD {
+            let more = count((left_out.len() - TOLD) as u64, "more event");
+            say::warning(&format!("{more} left out by -w for such a reason; --explain-filter lists them"));
         }
     }
 

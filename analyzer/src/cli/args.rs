@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::formats::{Formats, V0Ids};
 use crate::latencies::Percentile;
@@ -39,7 +40,8 @@ pub(crate) enum Command {
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms")
+  simpletrace-rs decode trace-1234 trace-events-all -e 'virtio_blk_*' -t 5s+200ms
+  simpletrace-rs decode trace-1234 trace-events-all -w 'nsectors >= 256 && time < 5s'")
     )]
     Decode(DecodeArgs),
     /// Show what is in a trace, on one screen
@@ -57,7 +59,8 @@ Example:
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req")
+  simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req
+  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'")
     )]
     Latency(LatencyArgs),
     /// List and search declarations, and say what does not fit between them and a trace
@@ -112,7 +115,8 @@ Example:
         after_help = concat!(exit_codes!(), "
 
 Example:
-  simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace")
+  simpletrace-rs slice trace-1234 -t 5s+200ms -o slice.trace
+  simpletrace-rs slice trace-1234 trace-events-all -w 'ret < 0' -o failed.trace")
     )]
     Slice(SliceArgs),
     /// Steer a recording while it goes on: switch events and the trace file
@@ -178,6 +182,33 @@ impl FormatArgs {
     }
 }
 
+/// Conditions on arguments.
+#[derive(Debug, Args)]
+pub(crate) struct WhereArgs {
+    /// Only records that meet a condition, such as 'virtio_blk_handle_write: nsectors >= 256'
+    ///
+    /// [EVENT|PATTERN[, ...]:] EXPRESSION, repeated for more. With events in front it is about those, and leaves all others as they are;
+    /// without, about those that have all arguments that it names, and all others are left out. ==, !=, <, <=, >, >= compare with
+    /// numbers, "strings", true and false, =~ with a "pattern*"; ARG & 0x4 tests bits; !, &&, || and ( ) combine. `time` (5ms since the
+    /// start, @1234.5s of the clock), `pid` and `event` are known of every record. docs/FILTERS.md has the rest.
+    #[arg(short = 'w', long = "where", value_name = "FILTER", allow_hyphen_values = true)]
+    filters: Vec<String>,
+    /// Print what -w comes to for each event, and end
+    #[arg(long, requires = "filters")]
+    pub(crate) explain_filter: bool,
+}
+
+impl WhereArgs {
+    pub(crate) fn conditions(&self) -> Result<Conditions> {
+        self.conditions_and(&[])
+    }
+
+    /// With those that come from elsewhere.
+    pub(crate) fn conditions_and(&self, others: &[String]) -> Result<Conditions> {
+        Conditions::parse(&[others, &self.filters].concat())
+    }
+}
+
 /// Which events.
 #[derive(Debug, Args)]
 pub(crate) struct SelectArgs {
@@ -187,6 +218,8 @@ pub(crate) struct SelectArgs {
     /// If the first one takes out, all others are in. Gaps go by the name `dropped`.
     #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
     patterns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
     ///
     /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
@@ -205,6 +238,7 @@ impl SelectArgs {
     pub(crate) fn selection(&self) -> Result<Selection> {
         Ok(Selection {
             globs: Globs::parse(&self.patterns)?,
+            conditions: self.filter.conditions()?,
             pids: self.pid.clone(),
             time: self.time.unwrap_or_default(),
             limit: self.limit,
@@ -313,13 +347,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub(crate) drops: Drops,
     /// Percentiles, by nearest rank
-    #[arg(
-        short = 'p',
-        long,
-        value_name = "PERCENT[,...]",
-        value_delimiter = ',',
-        default_value = "50,90,99,99.9"
-    )]
+    #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
     pub(crate) percentiles: Vec<Percentile>,
     /// Show the slowest ones
     #[arg(long, value_name = "N")]
@@ -336,6 +364,8 @@ pub(crate) struct LatencyArgs {
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     /// Only records in this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
     #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) time: Option<TimeRange>,

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use simpletrace_format::events::{EventDecl, EventIndex};
 
 use super::args::{Colour, DecodeArgs, Format, ShownClock};
+use super::explain_filter;
 use crate::filter::{DROPPED, Globs};
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
@@ -30,6 +31,10 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     // Whatever can be wrong with the other files is known before the output is made, and an old one lost.
     let paths: Vec<_> = files.paths().map(Path::to_owned).collect();
     let declared = load_events(files.events)?;
+    selection.check(declared.as_ref())?;
+    if args.select.filter.explain_filter {
+        return explain_filter(&selection, declared.as_ref());
+    }
     let only = declared.as_ref().and_then(|declared| only_event(&selection.globs, declared));
     let mut output = Output::create(args.output.as_deref(), paths.iter().map(PathBuf::as_path))?;
     if declared.is_none() {

@@ -1,4 +1,4 @@
-//! `generate`: code from declarations; completions and man pages from the definition of the command line.
+//! `generate`: code from declarations; presets; completions and man pages from the definition of the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
     let mut command = Cli::command();
     match &args.what {
         Generate::Rs { files, output } => return rs(files, output.as_deref()),
+        Generate::Presets => print(crate::presets::TEXT.as_bytes())?,
         Generate::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut command, "simpletrace-rs", &mut script);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::args::{InfoArgs, ReportFormat};
+use super::explain_filter;
 use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
@@ -26,6 +27,10 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let selection = args.select.selection()?;
     let files = Files::open(&args.files.files, &args.files.events, true)?;
     let declared = load_events(files.events)?;
+    selection.check(declared.as_ref())?;
+    if args.select.filter.explain_filter {
+        return explain_filter(&selection, declared.as_ref());
+    }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, selection);
     trace.formats = args.files.formats.formats();

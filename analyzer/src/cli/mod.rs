@@ -16,11 +16,13 @@ use std::process::ExitCode;
 
 pub(crate) use args::TableFormat;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Parser as _;
+use simpletrace_format::events::EventIndex;
 
+use crate::filter::Selection;
 use crate::findings::Outcome;
-use crate::output::is_broken_pipe;
+use crate::output::{Output, is_broken_pipe};
 use crate::say;
 
 /// Runs the command that the process's arguments ask for.
@@ -51,4 +53,14 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Generate(args) => generate::run(&args),
     }
+}
+
+/// Prints what the filters come to; nothing has been read of the trace but that it is one.
+fn explain_filter(selection: &Selection, declared: Option<&EventIndex>) -> Result<Outcome> {
+    let declared =
+        declared.context("no trace-events file was given or found, and without it no events are known to explain")?;
+    let mut output = Output::create(None, [])?;
+    output.block.put(selection.conditions.explain(&selection.globs, declared));
+    output.finish()?;
+    Ok(Outcome::Good)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::args::SliceArgs;
+use super::explain_filter;
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
 use crate::progress::Bar;
@@ -19,6 +20,10 @@ pub(crate) fn run(args: &SliceArgs) -> Result<Outcome> {
     let common = files.common_facts();
     let paths = files.paths().map(Path::to_owned).collect();
     let declared = load_events(files.events)?;
+    selection.check(declared.as_ref())?;
+    if args.select.filter.explain_filter {
+        return explain_filter(&selection, declared.as_ref());
+    }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, declared, selection);
     trace.formats = formats;

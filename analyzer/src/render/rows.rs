@@ -29,7 +29,10 @@ pub(crate) enum Cell {
     /// A part of 1.
     Share(f64),
     /// A value, and what tables call it.
-    Value { value: GroupValue, short: Option<String> },
+    Value {
+        value: GroupValue,
+        short: Option<String>,
+    },
 }
 
 /// A unit of time and its ns.
@@ -195,8 +198,18 @@ mod tests {
 
     fn rows() -> Rows {
         let mut rows = Rows::new([Column::new("vq"), Column::new("pairs"), Column::time("p50"), Column::new("share")]);
-        rows.push(vec![Cell::Value { value: GroupValue::Pointer(0x55), short: Some("vq#1".to_owned()) }, Cell::Count(12), Cell::Ns(1_500), Cell::Share(0.25)]);
-        rows.push(vec![Cell::Value { value: GroupValue::Text(b"a,b".into()), short: None }, Cell::Count(3), Cell::Ns(2_000_000), Cell::Empty]);
+        rows.push(vec![
+            Cell::Value { value: GroupValue::Pointer(0x55), short: Some("vq#1".to_owned()) },
+            Cell::Count(12),
+            Cell::Ns(1_500),
+            Cell::Share(0.25),
+        ]);
+        rows.push(vec![
+            Cell::Value { value: GroupValue::Text(b"a,b".into()), short: None },
+            Cell::Count(3),
+            Cell::Ns(2_000_000),
+            Cell::Empty,
+        ]);
         rows
     }
 

@@ -32,7 +32,9 @@ impl Every {
         match out {
             Out::Pair(pair) => {
                 let number = pair.end_ns.saturating_sub(self.start_ns) / self.length_ns;
-                if self.intervals.last().is_none_or(|(last, _)| *last < number) && self.intervals.len() <= Self::MAX_INTERVALS {
+                if self.intervals.last().is_none_or(|(last, _)| *last < number)
+                    && self.intervals.len() <= Self::MAX_INTERVALS
+                {
                     let budget = self.intervals.last().map(|(_, measure)| measure.budget().clone());
                     self.intervals.push((number, Measure::with(self.stages, self.drops, budget)));
                 }
@@ -47,7 +49,10 @@ impl Every {
     /// Whether there are not too many.
     pub(crate) fn check(&self) -> Result<()> {
         if self.intervals.len() > Self::MAX_INTERVALS {
-            bail!("there are more than {} intervals; take a longer one, or a part of the trace (-t)", Self::MAX_INTERVALS);
+            bail!(
+                "there are more than {} intervals; take a longer one, or a part of the trace (-t)",
+                Self::MAX_INTERVALS
+            );
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use simpletrace_format::events::EventIndex;
 
 use super::args::{LatencyArgs, TableFormat};
+use super::explain_filter;
+use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::findings::{Outcome, count};
 use crate::groups::Names;
@@ -17,7 +19,7 @@ use crate::input::{Files, Input, load_events};
 use crate::measure::Measure;
 use crate::output::Output;
 use crate::pairing::{By, Chain, Drops, KeyPart, Out, Pairing, Question};
-use crate::presets::Presets;
+use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::say;
@@ -36,7 +38,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if paths.is_empty() {
         bail!("no trace is given");
     }
-    let mut question = question(args, &operations, &presets)?;
+    let preset = args.preset.as_deref().map(|name| presets.get(name)).transpose()?;
+    let question = question(args, &operations, preset)?;
+    let conditions = conditions(args, preset)?;
     let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
     let files = Files::open(&paths, &args.events, true)?;
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
@@ -44,6 +48,11 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     let declared = load(files.events)?;
     let events = question.names(&declared, args.preset.is_some())?;
+    let selection = select(args, Globs::of_names(events.clone()), conditions);
+    selection.check(Some(&declared))?;
+    if args.filter.explain_filter {
+        return explain_filter(&selection, Some(&declared));
+    }
     let mut asked = Asked {
         pairing: Pairing::new(question.clone(), &events, &declared),
         measure: Measure::new(question.chain.len(), args.drops),
@@ -51,7 +60,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         top: Top::new(args.top.unwrap_or_default(), args.drops),
     };
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
-    let mut trace = Trace::new(files.traces, Some(declared), selection(args, Globs::of_names(events)));
+    let mut trace = Trace::new(files.traces, Some(declared), selection);
     trace.formats = args.formats.formats();
     trace.keeps_gaps = true;
     trace.for_each(|item| asked.take(&item))?;
@@ -68,7 +77,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if let Some(context_ns) = args.context {
         let files = Files::open(&paths, &args.events, true)?;
         let declared = load(files.events)?;
-        let mut trace = Trace::new(files.traces, Some(declared), selection(args, Globs::default()));
+        let mut trace = Trace::new(files.traces, Some(declared), select(args, Globs::default(), Conditions::default()));
         trace.formats = args.formats.formats();
         output.block.put(report.top.context(&mut trace, &question.chain, context_ns)?);
     }
@@ -120,13 +129,18 @@ fn load(events: Vec<Input>) -> Result<EventIndex> {
     )
 }
 
-fn selection(args: &LatencyArgs, globs: Globs) -> Selection {
-    Selection { globs, pids: args.pid.clone(), time: args.time.unwrap_or_default(), limit: None }
+fn select(args: &LatencyArgs, globs: Globs, conditions: Conditions) -> Selection {
+    Selection { globs, conditions, pids: args.pid.clone(), time: args.time.unwrap_or_default(), limit: None }
+}
+
+/// Those of the command line and of the preset.
+fn conditions(args: &LatencyArgs, preset: Option<&Preset>) -> Result<Conditions> {
+    let own = preset.map_or(&[][..], |preset| &preset.filters);
+    args.filter.conditions_and(own)
 }
 
 /// The question that the command line and the preset ask; what stands on the command line counts first.
-fn question(args: &LatencyArgs, operations: &[PathBuf], presets: &Presets) -> Result<Question> {
-    let preset = args.preset.as_deref().map(|name| presets.get(name)).transpose()?;
+fn question(args: &LatencyArgs, operations: &[PathBuf], preset: Option<&Preset>) -> Result<Question> {
     let chain = match (operations, preset) {
         ([operation], None) => Chain::parse(&operation.to_string_lossy())?,
         ([], Some(preset)) => Chain::parse(&preset.operation)?,
@@ -152,7 +166,9 @@ fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
     let mut rows = Rows::new(["preset", "exact", "operation", "on", "about"].map(Column::new));
     for (name, preset) in presets.iter() {
         let exact = if preset.exact { "yes" } else { "no" };
-        rows.push([name, exact, &preset.operation, &preset.on, &preset.about].map(|text| Cell::Text(text.to_owned())).into());
+        rows.push(
+            [name, exact, &preset.operation, &preset.on, &preset.about].map(|text| Cell::Text(text.to_owned())).into(),
+        );
     }
     let mut output = Output::create(None, [])?;
     output.block.put(rows.render(format)?);
@@ -166,7 +182,8 @@ fn say_why_nothing(pairing: &Pairing, report: &Report) {
     if report.counts.pairs > 0 {
         return;
     }
-    let missing: Vec<_> = (0..chain.len()).filter(|&stage| pairing.records[stage] == 0).map(|stage| chain.stage(stage)).collect();
+    let missing: Vec<_> =
+        (0..chain.len()).filter(|&stage| pairing.records[stage] == 0).map(|stage| chain.stage(stage)).collect();
     if !missing.is_empty() {
         say::note(&format!("there is no record of {}", missing.join(" and none of ")));
         return;
@@ -177,7 +194,11 @@ fn say_why_nothing(pairing: &Pairing, report: &Report) {
     }
     for stage in 0..chain.len() {
         let records = count(pairing.records[stage], "record");
-        say::note(&format!("{records} of {}, with keys such as {}", chain.stage(stage), pairing.samples(stage).join(", ")));
+        say::note(&format!(
+            "{records} of {}, with keys such as {}",
+            chain.stage(stage),
+            pairing.samples(stage).join(", ")
+        ));
     }
     say::note("no key of an end is that of a beginning before it; are these the arguments that they have in common?");
 }

@@ -30,7 +30,13 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(pairing: &Pairing, measured: Measured, every: Option<Every>, top: Top, args: &LatencyArgs) -> Self {
+    pub(super) fn new(
+        pairing: &Pairing,
+        measured: Measured,
+        every: Option<Every>,
+        top: Top,
+        args: &LatencyArgs,
+    ) -> Self {
         let straddling = measured.straddling;
         let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
         let span_ns = last_ns - first_ns;
@@ -101,7 +107,10 @@ impl Report {
             Drops::Exclude => "pairs from which events are missing, or may be; left out",
             Drops::Keep | Drops::Fail => "pairs from which events are missing, or may be",
         };
-        let late = format!("records came more than {} ms or {WINDOW_ITEMS} records too late to be put in order", WINDOW_NS / 1_000_000);
+        let late = format!(
+            "records came more than {} ms or {WINDOW_ITEMS} records too late to be put in order",
+            WINDOW_NS / 1_000_000
+        );
         [
             ("begins", begins, String::new()),
             ("pairs", pairs, String::new()),
@@ -175,7 +184,14 @@ impl Table<'_> {
         }
     }
 
-    fn row(&mut self, first: &[Cell], hop: Option<String>, latencies: &mut Latencies, all_ns: u128, span_ns: u64) -> Vec<Cell> {
+    fn row(
+        &mut self,
+        first: &[Cell],
+        hop: Option<String>,
+        latencies: &mut Latencies,
+        all_ns: u128,
+        span_ns: u64,
+    ) -> Vec<Cell> {
         self.is_exact &= latencies.is_exact();
         let pairs = latencies.count();
         let rate = if span_ns > 0 { Cell::Number(pairs as f64 * 1e9 / span_ns as f64) } else { Cell::Empty };
@@ -197,7 +213,8 @@ impl Table<'_> {
 /// A row for each of the slowest operations.
 fn slowest(pairing: &Pairing, slowest: &Slowest) -> Rows {
     let question = pairing.question();
-    let mut columns = vec![Column::new("rank"), Column::time("latency"), Column::new("begin_ns"), Column::new("end_ns")];
+    let mut columns =
+        vec![Column::new("rank"), Column::time("latency"), Column::new("begin_ns"), Column::new("end_ns")];
     columns.extend(question.on.iter().map(|part| Column::new(part.to_string())));
     columns.extend(pairing.groups.terms().map(Column::new));
     columns.push(Column::new("straddles"));

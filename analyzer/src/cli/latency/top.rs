@@ -112,7 +112,10 @@ impl Slowest {
                 }
                 match &item {
                     Item::Event(event) => {
-                        let is_own = [slow.begin_ns.0, slow.end_ns()].iter().chain(&slow.hops_ns).any(|&own_ns| own_ns == time_ns);
+                        let is_own = [slow.begin_ns.0, slow.end_ns()]
+                            .iter()
+                            .chain(&slow.hops_ns)
+                            .any(|&own_ns| own_ns == time_ns);
                         block.put(if is_own && !chain.places(&event.kind.name).is_empty() { "> " } else { "  " });
                         text.event(event, block);
                     }
