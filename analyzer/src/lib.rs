@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chart;
 mod cli;
 mod filter;
 mod findings;
@@ -24,6 +25,7 @@ mod recover;
 mod render;
 mod rewrite;
 mod say;
+mod terminal;
 mod time;
 mod trace;
 

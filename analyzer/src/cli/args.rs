@@ -253,6 +253,9 @@ pub(crate) struct InfoArgs {
     /// List all events, not only the most frequent
     #[arg(long)]
     pub(crate) all: bool,
+    /// Draw rates over time, on a terminal, with ASCII only
+    #[arg(long)]
+    pub(crate) ascii: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
 }
