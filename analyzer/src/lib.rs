@@ -17,6 +17,7 @@ mod input;
 mod kinds;
 mod latencies;
 mod measure;
+mod numbers;
 mod output;
 mod pairing;
 mod progress;

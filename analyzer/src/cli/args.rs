@@ -210,6 +210,11 @@ pub(crate) struct DecodeArgs {
     /// RANGE of -t keeps its meaning.
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ShownClock::Monotonic)]
     pub(crate) clock: ShownClock,
+    /// Leave out what well-known numbers mean: `reason=2` instead of `reason=2 (IO)`
+    ///
+    /// text and table say it of KVM's exits and ioctls, of errors, and of the status of virtio devices and requests; the other formats never do.
+    #[arg(long)]
+    pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
     /// Exit with 1 also when the trace ends inside a record
