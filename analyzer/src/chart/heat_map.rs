@@ -202,4 +202,21 @@ count:  . 1+
 "
         );
     }
+
+    #[test]
+    fn there_are_shades_for_all_counts() {
+        for (most, legend) in [
+            (1, "count:  ░ 1+\n"),
+            (15, "count:  ░ 1+  ▒ 2+  ▓ 4+  █ 8+\n"),
+            (16, "count:  ░ 1+  ▒ 3+  ▓ 9+\n"),
+            (80, "count:  ░ 1+  ▒ 3+  ▓ 9+  █ 27+\n"),
+            (81, "count:  ░ 1+  ▒ 4+  ▓ 16+  █ 64+\n"),
+            (u64::MAX, "count:  ░ 1+  ▒ 65,536+  ▓ 4,294,967,296+  █ 281,474,976,710,656+\n"),
+        ] {
+            let shades = Shades::new(most, false);
+            assert_eq!(shades.legend(100), legend, "{most}");
+            assert_eq!((shades.of(0), shades.of(1)), (' ', '░'));
+            assert!(legend.contains(shades.of(most)), "{most}");
+        }
+    }
 }

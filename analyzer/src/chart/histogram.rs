@@ -287,4 +287,15 @@ below 0       2  █████████████████████
             "below 0  2  ########\n"
         );
     }
+
+    #[test]
+    fn more_than_three_empty_rows_are_one_unless_a_mark_is_in_them() {
+        let rows = |last: u64, marks: &[(&str, i128)]| {
+            let mut buckets = Buckets::new(0);
+            buckets.add(1, 1);
+            buckets.add(last, 1);
+            histogram(&buckets, Unit::Plain, marks, ASCII).lines().count()
+        };
+        assert_eq!((rows(16, &[]), rows(32, &[]), rows(64, &[]), rows(128, &[("p50", 5)])), (5, 3, 3, 5));
+    }
 }
