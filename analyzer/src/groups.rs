@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use foldhash::fast::RandomState;
 use simpletrace_format::Value;
 
+use crate::numbers::Numbers;
 use crate::pairing::{By, MAX_BY};
 use crate::render::Cell;
 
@@ -53,6 +54,8 @@ impl Names {
 struct Term {
     text: String,
     is_log2: bool,
+    /// What its numbers are called.
+    known: Option<Numbers>,
     numbers: HashMap<GroupValue, u32, RandomState>,
     values: Vec<GroupValue>,
 }
@@ -88,10 +91,17 @@ impl Groups {
         let term = |by: &By| Term {
             text: by.text.clone(),
             is_log2: by.is_log2,
+            known: None,
             numbers: HashMap::default(),
             values: vec![GroupValue::None, GroupValue::Other],
         };
         Self { terms: by.iter().map(term).collect(), names: Names::default() }
+    }
+
+    /// Takes notice of what an argument that is grouped by is, by its place.
+    pub(crate) fn know(&mut self, slot: usize, numbers: Option<Numbers>) {
+        let known = &mut self.terms[slot].known;
+        *known = known.or(numbers);
     }
 
     /// Sets what pointers are called.
@@ -131,6 +141,8 @@ impl Groups {
             GroupValue::Pointer(pointer) => Some(
                 self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)),
             ),
+            GroupValue::Signed(number) => Some(format!("{value} ({})", term.known?.name(Value::Signed(*number))?)),
+            GroupValue::Unsigned(number) => Some(format!("{value} ({})", term.known?.name(Value::Unsigned(*number))?)),
             _ => None,
         }
     }
@@ -140,7 +152,9 @@ impl Groups {
         let mut legend = Vec::new();
         for term in &self.terms {
             for (number, value) in (0..).zip(&term.values) {
-                if let Some(short) = self.short_name(term, number, value) {
+                if matches!(value, GroupValue::Pointer(_))
+                    && let Some(short) = self.short_name(term, number, value)
+                {
                     legend.push(format!("{short} is {value}"));
                 }
             }

@@ -65,7 +65,7 @@ impl Latencies {
         if self.histogram.is_none() && self.budget.take() {
             self.values_ns.push(latency_ns);
         } else {
-            record(self.to_histogram(), latency_ns);
+            record(self.as_histogram(), latency_ns);
         }
     }
 
@@ -85,9 +85,9 @@ impl Latencies {
         if self.histogram.is_none() && other.histogram.is_none() {
             self.values_ns.append(&mut other.values_ns);
         } else {
-            let own = self.to_histogram();
+            let own = self.as_histogram();
             // All values of one are values of the other: both hold any u64.
-            let _ = own.add(&**other.to_histogram());
+            let _ = own.add(&**other.as_histogram());
         }
         *other = Self::new(&self.budget);
     }
@@ -99,7 +99,7 @@ impl Latencies {
     }
 
     #[cold]
-    fn to_histogram(&mut self) -> &mut Box<Histogram<u64>> {
+    fn as_histogram(&mut self) -> &mut Box<Histogram<u64>> {
         self.budget.give_back(self.values_ns.len());
         let values_ns = std::mem::take(&mut self.values_ns);
         self.histogram.get_or_insert_with(|| {

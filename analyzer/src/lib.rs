@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chart;
 mod cli;
 mod condition;
 mod filter;
@@ -17,6 +18,7 @@ mod input;
 mod kinds;
 mod latencies;
 mod measure;
+mod numbers;
 mod output;
 mod pairing;
 mod presets;
@@ -26,6 +28,7 @@ mod recover;
 mod render;
 mod rewrite;
 mod say;
+mod terminal;
 mod time;
 mod trace;
 

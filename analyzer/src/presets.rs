@@ -102,7 +102,7 @@ mod tests {
         let names: Vec<_> = presets.iter().map(|(name, _)| name).collect();
         assert_eq!(
             names.join(" "),
-            "9p aio-poll co-mutex dma guest-run io_uring kvm-exits locks nvme qcow2 qmp thread-pool virtio-blk virtio-blk-hops \
+            "9p aio-poll co-mutex dma emulator-disk guest-run io_uring kvm-exits locks nvme qcow2 qmp thread-pool virtio-blk virtio-blk-hops \
              virtio-scsi virtqueue-elem virtqueue-kick"
         );
         for (name, preset) in presets.iter() {

@@ -24,7 +24,7 @@ fn text_has_both_times_and_typed_values() {
         r#"[1.000000000 +0.000000000] 10 disk_open path="a,b \"c\"" read_only=true
 [1.000001500 +0.000001500] 10 disk_read disk=0x7f00 sector=18446744073709551615 count=8
 [1.000002000 +0.000002000] 10 dropped count=3
-[1.000001900 +0.000001900] 11 disk_done disk=0x7f00 ret=-5
+[1.000001900 +0.000001900] 11 disk_done disk=0x7f00 ret=-5 (EIO)
 [3.500000000 +2.500000000] 11 idle
 "#,
     );
@@ -70,10 +70,61 @@ fn table_has_a_line_of_titles_and_aligned_columns() {
 1.000000000    0.000000000   10  disk_open  path="a,b \"c\"" read_only=true
 1.000001500    0.000001500   10  disk_read  disk=0x7f00 sector=18446744073709551615 count=8
 1.000002000    0.000002000   10  dropped    count=3
-1.000001900    0.000001900   11  disk_done  disk=0x7f00 ret=-5
+1.000001900    0.000001900   11  disk_done  disk=0x7f00 ret=-5 (EIO)
 3.500000000    2.500000000   11  idle
 "#,
     );
+}
+
+#[test]
+fn known_numbers_have_names_in_what_people_read() {
+    const EVENTS: &[u8] = b"kvm_run_exit(int cpu_index, uint32_t reason) \"\"
+kvm_vcpu_ioctl(int cpu_index, int type, void *arg) \"cpu_index %d, type 0x%x, arg %p\"
+virtio_set_status(void *vdev, uint8_t val) \"\"
+runstate_set(int current_state, const char *current_state_str, int new_state, const char *new_state_str) \"\"
+vm_state_notify(int running, int reason) \"\"
+";
+    let file = sample::trace(ByteOrder::Little, |writer| {
+        let names = ["kvm_run_exit", "kvm_vcpu_ioctl", "virtio_set_status", "runstate_set", "vm_state_notify"];
+        for (id, name) in names.into_iter().enumerate() {
+            writer.mapping(EventId(id as u64), name)?;
+        }
+        let get_regs = Value::Unsigned(0xffff_ffff_8090_ae81);
+        writer.event(EventId(0), 5, 1, &[Value::Signed(0), Value::Unsigned(2)])?;
+        writer.event(EventId(0), 5, 1, &[Value::Signed(0), Value::Unsigned(99)])?;
+        writer.event(EventId(1), 5, 1, &[Value::Signed(0), get_regs, Value::Pointer(7)])?;
+        writer.event(EventId(2), 5, 1, &[Value::Pointer(7), Value::Unsigned(15)])?;
+        let [from, to] = [b"prelaunch", b"running  "].map(|name| Value::String(name.trim_ascii()));
+        writer.event(EventId(3), 5, 1, &[Value::Signed(6), from, Value::Signed(9), to])?;
+        writer.event(EventId(4), 5, 1, &[Value::Signed(1), Value::Signed(9)])
+    });
+    let dir = Dir::with([("t.trace", &file), ("ev", EVENTS)]);
+    assert_eq!(
+        dir.run("decode t.trace ev").exits(0).text(),
+        r#"[0.000000005 +0.000000000] 1 kvm_run_exit cpu_index=0 reason=2 (IO)
+[0.000000005 +0.000000000] 1 kvm_run_exit cpu_index=0 reason=99
+[0.000000005 +0.000000000] 1 kvm_vcpu_ioctl cpu_index=0 type=-2138001791 (KVM_GET_REGS) arg=0x7
+[0.000000005 +0.000000000] 1 virtio_set_status vdev=0x7 val=15 (ACKNOWLEDGE|DRIVER|FEATURES_OK|DRIVER_OK)
+[0.000000005 +0.000000000] 1 runstate_set current_state=6 current_state_str="prelaunch" new_state=9 new_state_str="running"
+[0.000000005 +0.000000000] 1 vm_state_notify running=1 reason=9 (running)
+"#
+    );
+    assert_eq!(
+        dir.run("decode t.trace ev -F table -e kvm_run_exit").exits(0).text(),
+        "     time_s  since_start_s  pid  event         cpu_index  reason
+0.000000005    0.000000000    1  kvm_run_exit          0  2 (IO)
+0.000000005    0.000000000    1  kvm_run_exit          0      99
+"
+    );
+    for format in ["text", "table"] {
+        let raw = dir.run(&format!("decode t.trace ev --raw -F {format}")).exits(0);
+        assert!(raw.text().contains("reason=2") && !raw.text().contains('('), "{}", raw.text());
+    }
+    for format in ["compat", "log", "csv", "json", "ndjson"] {
+        let named = dir.run(&format!("decode t.trace ev -F {format}")).exits(0);
+        assert_eq!(named.text(), dir.run(&format!("decode t.trace ev --raw -F {format}")).text(), "{format}");
+        assert!(!named.text().contains("(IO)"), "{format}");
+    }
 }
 
 #[test]

@@ -99,6 +99,71 @@ fn disorder_is_counted_with_its_largest_step() {
     }
 }
 
+#[test]
+fn where_the_width_is_known_rates_over_time_stand_beside_the_events() {
+    let file = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "more_and_more")?;
+        writer.mapping(EventId(1), "once")?;
+        for n in 0..128_u64 {
+            let records = n / 16 + 1;
+            for record in 0..records {
+                writer.event(EventId(0), (1_024 + n) * 1_024 + 1_024 * record / records, 1, &[])?;
+            }
+        }
+        writer.event(EventId(1), 1_088 * 1_024, 1, &[])
+    });
+    let events = b"more_and_more(void) \"\"\nonce(void) \"\"\n";
+    let dir = Dir::with([("t.trace", &file), ("ev", &events[..])]);
+    let at = |columns: &str, locale: &str, options: &str| {
+        let run = dir.call(&format!("info t.trace ev {options}")).env("COLUMNS", columns).env("LC_ALL", locale).run();
+        run.exits(0).text().lines().skip(8).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    assert_eq!(
+        at("80", "C.UTF-8", ""),
+        "     records       rate/s  over time                         event
+         576    4398827.0  ▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇████  more_and_more
+           1       7636.9                  █                 once
+"
+    );
+    let ascii = "     records       rate/s  over time                         event
+         576    4398827.0  ....::::----====++++****####@@@@  more_and_more
+           1       7636.9                  @                 once
+";
+    assert_eq!((at("80", "C.UTF-8", "--ascii").as_str(), at("80", "C", "").as_str()), (ascii, ascii));
+    assert_eq!(
+        at("52", "C", ""),
+        "     records       rate/s  over time  event
+         576    4398827.0  .:-=+*##@  more_and_more
+           1       7636.9      @      once
+"
+    );
+    let without = "     records       rate/s  event
+         576    4398827.0  more_and_more
+           1       7636.9  once
+";
+    for columns in ["51", "1", "0", "", "x", "-80"] {
+        assert_eq!(at(columns, "C.UTF-8", ""), without, "{columns}");
+    }
+    // What programs read knows no width.
+    let report = |columns: &str| dir.call("info t.trace ev -F json").env("COLUMNS", columns).run().exits(0).json();
+    assert_eq!(report("80"), report(""));
+}
+
+#[test]
+fn a_trace_without_a_length_has_no_rates_over_time() {
+    let file = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "once")?;
+        writer.event(EventId(0), u64::MAX, 1, &[])
+    });
+    let dir = Dir::with([("t.trace", &file), ("ev", &b"once(void) \"\"\n"[..])]);
+    let run = dir.call("info t.trace ev").env("COLUMNS", "80").run().exits(0);
+    assert!(
+        run.text().ends_with("     records       rate/s  event\n           1            -  once\n"),
+        "{}",
+        run.text()
+    );
+}
+
 /// A trace of `kinds` events, the n-th recorded n times.
 fn many_kinds(kinds: u64) -> Vec<u8> {
     sample::trace(ByteOrder::Little, |writer| {
@@ -117,6 +182,8 @@ fn the_most_frequent_events_come_first_and_everything_fits_a_terminal() {
     let declarations: String = (0..40).map(|id| format!("kind_{id:02}(void) \"\"\n")).collect();
     let dir = Dir::with([("t.trace", &many_kinds(40)), ("trace-events", declarations.as_bytes())]);
     let run = dir.run("info t.trace").exits(0);
+    let wide = dir.call("info t.trace").env("COLUMNS", "80").run().exits(0);
+    assert_eq!(wide.lines().len(), run.lines().len());
     assert!(run.text().lines().any(|line| line == "          40       1025.6  kind_39"), "{}", run.text());
     // With a line for the prompt.
     assert!(run.lines().len() + run.stderr.lines().count() < 24, "{}", run.text());

@@ -262,6 +262,11 @@ pub(crate) struct DecodeArgs {
     /// RANGE of -t keeps its meaning.
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ShownClock::Monotonic)]
     pub(crate) clock: ShownClock,
+    /// Leave out what well-known numbers mean: `reason=2` instead of `reason=2 (IO)`
+    ///
+    /// text and table say it of KVM's exits and ioctls, of errors, and of the status of virtio devices and requests; the other formats never do.
+    #[arg(long)]
+    pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
     /// Exit with 1 also when the trace ends inside a record
@@ -305,6 +310,9 @@ pub(crate) struct InfoArgs {
     /// List all events, not only the most frequent
     #[arg(long)]
     pub(crate) all: bool,
+    /// Draw rates over time, on a terminal, with ASCII only
+    #[arg(long)]
+    pub(crate) ascii: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
 }
@@ -358,6 +366,15 @@ pub(crate) struct LatencyArgs {
     /// A row for what ended in each interval of this length
     #[arg(long, value_name = "TIME", value_parser = interval_ns)]
     pub(crate) every: Option<u64>,
+    /// Draw how many took how long: by powers of two, or in finer parts of them
+    #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true)]
+    pub(crate) hist: Option<Hist>,
+    /// Draw how long they took over time
+    #[arg(long, conflicts_with = "drops")]
+    pub(crate) heat: bool,
+    /// Draw with ASCII only
+    #[arg(long)]
+    pub(crate) ascii: bool,
     /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) names: Option<PathBuf>,
@@ -379,6 +396,15 @@ fn interval_ns(text: &str) -> Result<u64, String> {
         0 => Err("an interval has to be longer than 0".to_owned()),
         ns => Ok(ns),
     }
+}
+
+/// How latencies are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hist {
+    /// By powers of two
+    Log2,
+    /// Each power of two in eight parts
+    LogLinear,
 }
 
 /// How a table is printed.

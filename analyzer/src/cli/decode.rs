@@ -44,10 +44,10 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         );
     }
     let mut render: Box<dyn Render> = match args.format {
-        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout(), wall)),
+        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout(), wall, args.raw)),
         Format::Compat => Box::new(Compat::default()),
         Format::Log => Box::new(Log::default()),
-        Format::Table => Box::new(Table::new(only, wall)),
+        Format::Table => Box::new(Table::new(only, wall, args.raw)),
         Format::Csv => Box::new(Csv::new(only, wall)),
         Format::Json => Box::new(Json::document(wall)),
         Format::Ndjson => Box::new(Json::lines(wall)),

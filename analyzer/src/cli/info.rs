@@ -9,12 +9,14 @@ use std::rc::Rc;
 
 use super::args::{InfoArgs, ReportFormat};
 use super::explain_filter;
+use crate::chart::{Rates, Style, TimeCells, spark};
 use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render::{printable, utc};
 use crate::rewrite::CommonFacts;
+use crate::terminal;
 use crate::trace::{Event, Item, Trace};
 
 /// Events listed by default: with the rest, a note and the prompt they fit on a terminal of 24 lines.
@@ -44,7 +46,11 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let report = tally.report(&trace);
     let mut output = Output::create(None, [])?;
     match args.format {
-        ReportFormat::Text => report.print(&mut output, args.all)?,
+        ReportFormat::Text => {
+            // Only where it is known how much room there is: what is read by programs stays as it is.
+            let pictures = terminal::columns().map(|_| terminal::style(args.ascii));
+            report.print(&mut output, args.all, pictures)?;
+        }
         ReportFormat::Json => {
             output.block.put(serde_json::to_string_pretty(&report)?);
             output.block.byte(b'\n');
@@ -60,6 +66,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
 #[derive(Default)]
 struct Tally {
     kinds: Vec<KindTally>,
+    rates: Rates,
     /// Those that have a time.
     all_gaps: KindTally,
     last_ns: u64,
@@ -150,6 +157,7 @@ impl Tally {
             self.disorder.records += 1;
             let step_ns = self.last_ns - timestamp_ns;
             self.disorder.largest_step_back_ns = self.disorder.largest_step_back_ns.max(step_ns);
+            self.rates.went_back_to(timestamp_ns);
         }
         self.last_ns = timestamp_ns;
         let index = event.kind.index;
@@ -157,6 +165,15 @@ impl Tally {
             self.kinds.resize(index + 1, KindTally::default());
         }
         self.kinds[index].count(timestamp_ns);
+        if timestamp_ns >= self.rates.look_from_ns {
+            self.look(timestamp_ns, index);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, timestamp_ns: u64, index: usize) {
+        self.rates.look(timestamp_ns, index, self.kinds.iter().map(|kind| kind.records));
     }
 
     /// Returns the earliest and the latest time of all, if there is any.
@@ -195,6 +212,7 @@ impl Tally {
             .filter_map(|kind| Some((kind, self.kinds.get(kind.index)?)))
             .filter(|(_, tally)| tally.records > 0)
             .map(|(kind, tally)| EventReport {
+                kind: kind.index,
                 event: kind.name.clone(),
                 records: tally.records,
                 records_per_s: per_second(tally.records),
@@ -208,7 +226,10 @@ impl Tally {
         events.sort_by(|a, b| b.records.cmp(&a.records).then_with(|| a.event.cmp(&b.event)));
         let records = events.iter().map(|event| event.records).sum();
         let findings = &trace.findings;
+        let counts = self.kinds.iter().map(|kind| kind.records);
+        let over_time = self.rates.finish(span.unwrap_or_default(), counts);
         Report {
+            over_time,
             schema: "simpletrace-rs.info/1",
             with_declarations: trace.kinds.have_declarations,
             files: trace
@@ -262,6 +283,8 @@ struct Report {
     schema: &'static str,
     #[serde(skip)]
     with_declarations: bool,
+    #[serde(skip)]
+    over_time: TimeCells,
     files: Vec<FileReport>,
     records: u64,
     records_per_s: Option<f64>,
@@ -378,6 +401,8 @@ struct Gap {
 
 #[derive(Debug, Serialize)]
 struct EventReport {
+    #[serde(skip)]
+    kind: usize,
     event: String,
     records: u64,
     records_per_s: Option<f64>,
@@ -389,7 +414,7 @@ struct EventReport {
 }
 
 impl Report {
-    fn print(&self, output: &mut Output, all: bool) -> Result<()> {
+    fn print(&self, output: &mut Output, all: bool, pictures: Option<Style>) -> Result<()> {
         let mut line = |name: &str, text: String| output.block.put(format!("{name:<9} {text}\n"));
         let alike = |a: &FileReport, b: &FileReport| {
             a.trace.is_some() && a.trace == b.trace && (a.version, a.byte_order) == (b.version, b.byte_order)
@@ -464,26 +489,54 @@ impl Report {
             },
         );
         let shown = if all { self.events.len() } else { shown_by_default(extra_lines).min(self.events.len()) };
-        if shown > 0 {
-            output.block.put("\n     records       rate/s  event\n");
+        let shown = &self.events[..shown];
+        let sparks = pictures
+            .and_then(|style| self.sparks(shown, style))
+            .unwrap_or_else(|| vec![String::new(); shown.len() + 1]);
+        if !shown.is_empty() {
+            output.block.put(format!("\n     records       rate/s  {}event\n", sparks[0]));
         }
-        for event in &self.events[..shown] {
+        for (event, spark) in shown.iter().zip(&sparks[1..]) {
             let rate = event.records_per_s.map_or("-".to_owned(), |rate| format!("{rate:.1}"));
-            let note = match event {
-                EventReport { mapped: false, .. } => "  (unmapped)",
-                EventReport { declared: false, .. } if self.with_declarations => "  (not declared)",
-                EventReport { misfits: 1.., .. } => "  (not as declared)",
-                _ => "",
-            };
-            output.block.put(format!("{:>12} {rate:>12}  {}{note}\n", event.records, printable(&event.event)));
+            output.block.put(format!("{:>12} {rate:>12}  {spark}{}\n", event.records, self.event_and_note(event)));
             output.write_if_full()?;
         }
-        if let Some(rest @ [_, ..]) = self.events.get(shown..) {
+        if let Some(rest @ [_, ..]) = self.events.get(shown.len()..) {
             let records: u64 = rest.iter().map(|event| event.records).sum();
             let more = if rest.len() == 1 { "1 more event" } else { &format!("{} more events", rest.len()) };
             output.block.put(format!("{records:>12}               of {more}, --all lists them\n"));
         }
         Ok(())
+    }
+}
+
+impl Report {
+    /// The title of a column of rates over time, and what is in it, if there is room for one beside the events.
+    fn sparks(&self, events: &[EventReport], style: Style) -> Option<Vec<String>> {
+        const MIN_WIDTH: usize = 10;
+        const MAX_WIDTH: usize = 32;
+        /// Records and their rate, and two blanks behind each column.
+        const OTHERS: usize = 29;
+
+        let longest = events.iter().map(|event| self.event_and_note(event).chars().count()).max()?;
+        let room = style.width.saturating_sub(OTHERS + longest).min(MAX_WIDTH);
+        if room < MIN_WIDTH || self.span_ns == 0 {
+            return None;
+        }
+        let sparks = events.iter().map(|event| spark(&self.over_time, event.kind, Style { width: room, ..style }));
+        let column: Vec<_> = std::iter::once("over time".to_owned()).chain(sparks).collect();
+        let width = column.iter().map(|cell| cell.chars().count()).max()?;
+        Some(column.into_iter().map(|cell| format!("{cell:<width$}  ")).collect())
+    }
+
+    fn event_and_note(&self, event: &EventReport) -> String {
+        let note = match event {
+            EventReport { mapped: false, .. } => "  (unmapped)",
+            EventReport { declared: false, .. } if self.with_declarations => "  (not declared)",
+            EventReport { misfits: 1.., .. } => "  (not as declared)",
+            _ => "",
+        };
+        format!("{}{note}", printable(&event.event))
     }
 }
 

@@ -82,32 +82,12 @@ pub(crate) struct Engine<K, T, S> {
     stages: usize,
     open: HashMap<K, Opens<T>, S>,
     counts: Counts,
-    depth: Depth,
-}
-
-/// How many operations are under way at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Depth {
-    pub(crate) now: u64,
-    pub(crate) most: u64,
-    /// The sum of the depth over time, in operations times ns.
-    pub(crate) operation_ns: u128,
-    since_ns: u64,
-}
-
-impl Depth {
-    fn change(&mut self, time_ns: u64, by: i64) {
-        self.operation_ns += u128::from(self.now) * u128::from(time_ns.saturating_sub(self.since_ns));
-        self.since_ns = self.since_ns.max(time_ns);
-        self.now = self.now.saturating_add_signed(by);
-        self.most = self.most.max(self.now);
-    }
 }
 
 impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
     /// For operations of so many stages.
     pub(crate) fn new(stages: usize, discipline: Discipline) -> Self {
-        Self { discipline, stages, open: HashMap::default(), counts: Counts::default(), depth: Depth::default() }
+        Self { discipline, stages, open: HashMap::default(), counts: Counts::default() }
     }
 
     /// Takes a record of the first stage.
@@ -134,7 +114,7 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
                 Discipline::Fifo | Discipline::Lifo => place.get_mut().others.push_back(open),
             },
         }
-        self.depth.change(time_ns, 1);
+        self.counts.open += 1;
     }
 
     /// Takes a record of a later stage; if that is the last one, hands the operation on.
@@ -163,7 +143,7 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
                 // It has ended without one of its stages.
                 self.counts.incomplete += 1;
                 self.open.remove(key);
-                self.depth.change(time_ns, -1);
+                self.counts.open -= 1;
             } else {
                 self.counts.orphans += 1;
             }
@@ -182,7 +162,7 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
                 None => return,
             },
         };
-        self.depth.change(time_ns, -1);
+        self.counts.open -= 1;
         open.tag.join(tag);
         let hops_ns = open.hops_ns.iter().copied();
         if !iter::once(open.begin_ns).chain(hops_ns).chain([time_ns]).is_sorted() {
@@ -195,18 +175,7 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
 
     /// What became of all records by now.
     pub(crate) fn counts(&self) -> Counts {
-        Counts { open: self.depth.now, ..self.counts }
-    }
-
-    /// How many were under way, up to a time.
-    pub(crate) fn depth(&mut self, time_ns: u64) -> Depth {
-        self.depth.change(time_ns, 0);
-        self.depth
-    }
-
-    /// Keys of operations that are under way, at most so many.
-    pub(crate) fn open_keys(&self, most: usize) -> impl Iterator<Item = &K> {
-        self.open.keys().take(most)
+        self.counts
     }
 }
 
@@ -330,7 +299,7 @@ mod tests {
         #[test]
         fn pairs_are_those_of_the_definition(
             records in proptest::collection::vec((0u64..5, 0u8..3, 0usize..2), 0..60),
-            discipline in proptest::sample::select(&Discipline::value_variants()[..]),
+            discipline in proptest::sample::select(Discipline::value_variants()),
         ) {
             let mut time_ns = 0;
             let records: Vec<_> = records.into_iter().map(|(step_ns, key, stage)| {
@@ -343,7 +312,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_sight_of(
             records in proptest::collection::vec((0u64..5, 0u8..2, 0usize..4), 0..80),
-            discipline in proptest::sample::select(&Discipline::value_variants()[..]),
+            discipline in proptest::sample::select(Discipline::value_variants()),
         ) {
             let (pairs, counts) = run(4, discipline, &records);
             let Counts { begins, pairs: all, replaced, ignored, incomplete, open, backwards, .. } = counts;

@@ -21,6 +21,7 @@ pub(crate) use role::{By, MAX_BY, MAX_KEY};
 
 use crate::fit::Fit;
 use crate::groups::{GroupId, GroupValue, Groups};
+use crate::numbers::Numbers;
 use crate::render::Cell;
 use crate::trace::{Event, Item};
 use engine::{Engine, Pair, Tag};
@@ -230,8 +231,19 @@ impl Key for Box<[u8]> {
     }
 }
 
-/// How many keys are kept to be shown.
-const SAMPLES: u64 = 3;
+/// Keys of so many records are looked at, to be shown some.
+const SAMPLED: u64 = 100;
+
+/// Keeps the first keys that differ.
+#[cold]
+fn sample(samples: &mut Vec<Vec<KeyValue>>, values: &[Value<'_>]) {
+    const SHOWN: usize = 3;
+
+    let key = Box::<[u8]>::of(values, ANY_STAR).parts();
+    if samples.len() < SHOWN && !samples.contains(&key) {
+        samples.push(key);
+    }
+}
 
 /// No star: it goes with any.
 const ANY_STAR: u32 = 0;
@@ -364,8 +376,8 @@ impl Pairing {
             let group = self.groups.of(&taken.by);
             let (in_key, star) = if self.has_stars_everywhere { (role.star, ANY_STAR) } else { (ANY_STAR, role.star) };
             let values = &taken.key[..self.question.on.len()];
-            if self.records[role.stage] <= SAMPLES {
-                self.samples[role.stage].push(Box::<[u8]>::of(values, ANY_STAR).parts());
+            if self.records[role.stage] <= SAMPLED {
+                sample(&mut self.samples[role.stage], values);
             }
             let (time_ns, stage, kept) = (event.record.timestamp_ns, role.stage, Kept { group, star });
             match &mut self.matcher {
@@ -392,6 +404,11 @@ impl Pairing {
                 let arg =
                     part.arg(&kind.name, role.stage).and_then(|name| kind.args().iter().find(|arg| arg.name == name));
                 self.key_types[slot] = self.key_types[slot].or(arg.map(|arg| arg.ty));
+            }
+        }
+        for (slot, by) in self.question.by.iter().enumerate() {
+            if roles.iter().any(|role| by.side.is_of(&kind.name, role.stage)) {
+                self.groups.know(slot, Numbers::of(&kind.name, &by.side.arg));
             }
         }
         self.roles[kind.index] = Some(roles);

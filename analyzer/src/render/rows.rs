@@ -1,6 +1,6 @@
 //! Results in rows and columns: aligned for people, and as CSV and JSON for machines.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cli::TableFormat;
 use crate::groups::GroupValue;
@@ -14,7 +14,16 @@ pub(crate) struct Rows {
 /// A column: machines know those of times as `NAME_ns`.
 pub(crate) struct Column {
     name: String,
-    is_time: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// Tables have all of these in one unit.
+    Time,
+    /// A place in time: in seconds in tables.
+    Since,
 }
 
 /// What stands in a row.
@@ -64,13 +73,18 @@ impl Rows {
     /// Aligned columns, times in one unit.
     pub(crate) fn table(&self) -> String {
         let unit = self.unit();
-        let name = |column: &Column| {
-            if column.is_time { format!("{}_{}", column.name, unit.0) } else { column.name.clone() }
+        let name = |column: &Column| match column.kind {
+            Kind::Plain => column.name.clone(),
+            Kind::Time => format!("{}_{}", column.name, unit.0),
+            Kind::Since => format!("{}_s", column.name),
         };
         let mut lines = vec![self.columns.iter().map(name).collect::<Vec<_>>()];
-        lines.extend(self.rows.iter().map(|row| row.iter().map(|cell| cell.text(unit)).collect()));
+        lines.extend(self.rows.iter().map(|row| {
+            let units = self.columns.iter().map(|column| if column.kind == Kind::Since { UNITS[0] } else { unit });
+            row.iter().zip(units).map(|(cell, unit)| cell.text(unit)).collect()
+        }));
         let is_left: Vec<_> = (0..self.columns.len())
-            .map(|column| self.rows.iter().all(|row| row[column].is_text()) && !self.columns[column].is_time)
+            .map(|column| self.rows.iter().all(|row| row[column].is_text()) && self.columns[column].kind == Kind::Plain)
             .collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
         let widths: Vec<_> = (0..self.columns.len()).map(width).collect();
@@ -95,9 +109,10 @@ impl Rows {
 
     /// The names that machines know the columns by.
     fn fields(&self) -> impl Iterator<Item = String> {
-        self.columns
-            .iter()
-            .map(|column| if column.is_time { format!("{}_ns", column.name) } else { column.name.clone() })
+        self.columns.iter().map(|column| match column.kind {
+            Kind::Plain => column.name.clone(),
+            Kind::Time | Kind::Since => format!("{}_ns", column.name),
+        })
     }
 
     /// Comma-separated, with a line of names.
@@ -120,12 +135,17 @@ impl Rows {
 
 impl Column {
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), is_time: false }
+        Self { name: name.into(), kind: Kind::Plain }
     }
 
     /// One of times.
     pub(crate) fn time(name: impl Into<String>) -> Self {
-        Self { name: name.into(), is_time: true }
+        Self { name: name.into(), kind: Kind::Time }
+    }
+
+    /// One of places in time, since the trace's start.
+    pub(crate) fn since(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: Kind::Since }
     }
 }
 
@@ -133,6 +153,11 @@ impl Cell {
     /// A time, if there is one.
     pub(crate) fn ns(ns: Option<u64>) -> Self {
         ns.map_or(Self::Empty, Self::Ns)
+    }
+
+    /// As a table has it, if it is no time.
+    pub(crate) fn shown(&self) -> String {
+        self.text(("ns", 1))
     }
 
     fn is_text(&self) -> bool {
@@ -153,7 +178,8 @@ impl Cell {
             Self::Share(share) => format!("{:.1}%", share * 100.0),
             Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
             Self::Value { short: Some(short), .. } => short.clone(),
-            Self::Text(_) | Self::Count(_) | Self::Value { .. } => self.plain(),
+            Self::Value { value, .. } => value.to_string(),
+            Self::Text(_) | Self::Count(_) => self.plain(),
         }
     }
 
@@ -165,6 +191,8 @@ impl Cell {
             Self::Count(count) => count.to_string(),
             Self::Ns(ns) => ns.to_string(),
             Self::Number(number) | Self::Share(number) => number.to_string(),
+            Self::Value { value: GroupValue::Pointer(word), .. } => word.to_string(),
+            Self::Value { value: GroupValue::Text(bytes), .. } => plain_text(bytes),
             Self::Value { value, .. } => value.to_string(),
         }
     }
@@ -180,9 +208,26 @@ impl Cell {
                 GroupValue::Signed(value) => (*value).into(),
                 GroupValue::Unsigned(value) | GroupValue::Pointer(value) => (*value).into(),
                 GroupValue::Bool(value) => (*value).into(),
-                GroupValue::Text(bytes) => String::from_utf8_lossy(bytes).into(),
+                GroupValue::Text(bytes) => match str::from_utf8(bytes) {
+                    Ok(text) => text.into(),
+                    Err(_) => json!({ "hex": bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() }),
+                },
                 value => value.to_string().into(),
             },
+        }
+    }
+}
+
+/// As `decode -F csv` has it: what is not UTF-8 with each byte from 0x80 up, and each backslash, as `\xNN`.
+fn plain_text(bytes: &[u8]) -> String {
+    match str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let plain = |byte: &u8| match byte {
+                b'\\' | 0x80.. => format!("\\x{byte:02x}"),
+                &byte => char::from(byte).to_string(),
+            };
+            bytes.iter().map(plain).collect()
         }
     }
 }
@@ -227,7 +272,7 @@ a,b       3  2000.000      -
 
     #[test]
     fn machines_get_whole_ns_and_quoted_text() {
-        assert_eq!(rows().csv(), "vq,pairs,p50_ns,share\n0x55,12,1500,0.25\n\"a,b\",3,2000000,\n");
+        assert_eq!(rows().csv(), "vq,pairs,p50_ns,share\n85,12,1500,0.25\n\"a,b\",3,2000000,\n");
         let objects: Vec<_> = rows().objects().map(|object| Value::from(object).to_string()).collect();
         assert_eq!(
             objects,
@@ -236,6 +281,12 @@ a,b       3  2000.000      -
                 r#"{"p50_ns":2000000,"pairs":3,"share":null,"vq":"a,b"}"#
             ]
         );
+    }
+
+    #[test]
+    fn text_that_is_no_utf8_keeps_its_bytes() {
+        let cell = Cell::Value { value: GroupValue::Text(b"a\\\xff".into()), short: None };
+        assert_eq!((cell.plain(), cell.json()), (r"a\x5c\xff".to_owned(), json!({ "hex": "615cff" })));
     }
 
     #[test]

@@ -5,10 +5,11 @@
 use simpletrace_format::events::{ArgType, EventDecl};
 
 use super::block::Block;
-use super::value::{hex_args, put_value};
+use super::value::{hex_args, numbers, put_name, put_value};
 use super::{PerKind, Render, WallClock, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
+use crate::numbers::Numbers;
 use crate::trace::{Event, Gap};
 
 /// Rows that are looked at for the widths. Later ones that need more push their line out.
@@ -27,6 +28,8 @@ pub(crate) struct Table {
     kinds: PerKind<Prepared>,
     row: RowBuilder,
     wall: Option<WallClock>,
+    /// Whether numbers are just that.
+    is_raw: bool,
 }
 
 #[derive(Debug)]
@@ -55,12 +58,12 @@ struct RowBuilder {
 #[derive(Debug)]
 struct Prepared {
     name: String,
-    /// The name of each argument, its type, and whether it is shown in hexadecimal.
-    args: Vec<(String, ArgType, bool)>,
+    /// The name of each argument, its type, whether it is shown in hexadecimal, and what its numbers are.
+    args: Vec<(String, ArgType, bool, Option<Numbers>)>,
 }
 
 impl Table {
-    pub(crate) fn new(only: Option<EventDecl>, wall: Option<WallClock>) -> Self {
+    pub(crate) fn new(only: Option<EventDecl>, wall: Option<WallClock>, is_raw: bool) -> Self {
         let mut columns = vec![
             Column::new(if wall.is_some() { "time_utc" } else { "time_s" }, true),
             Column::new("since_start_s", true),
@@ -83,6 +86,7 @@ impl Table {
             kinds: PerKind::default(),
             row: RowBuilder::default(),
             wall,
+            is_raw,
         }
     }
 
@@ -120,13 +124,13 @@ impl Table {
 
 impl Render for Table {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
-        let kind = self.kinds.get(event.kind, Prepared::new);
+        let kind = self.kinds.get(event.kind, |kind| Prepared::new(kind, self.is_raw));
         let row = &mut self.row;
         row.start(event.record.timestamp_ns, event.start_ns, &mut self.wall);
         row.pid_and_event(event.record.pid, &kind.name);
         let mut args = event.record.payload.args();
         let mut blank = "";
-        for (name, ty, is_hex) in &kind.args {
+        for (name, ty, is_hex, numbers) in &kind.args {
             let Some(value) = args.next(*ty) else { break };
             if self.only.is_none() {
                 row.text.put(std::mem::replace(&mut blank, " "));
@@ -134,6 +138,9 @@ impl Render for Table {
                 row.text.byte(b'=');
             }
             put_value(value, *is_hex, &mut row.text);
+            if let Some(numbers) = *numbers {
+                put_name(numbers, value, &mut row.text);
+            }
             if self.only.is_some() {
                 row.end_cell();
             }
@@ -185,11 +192,13 @@ impl Render for Table {
 }
 
 impl Prepared {
-    fn new(kind: &Kind) -> Self {
-        let args = kind.args().iter().zip(hex_args(kind));
+    fn new(kind: &Kind, is_raw: bool) -> Self {
+        let args = kind.args().iter().zip(hex_args(kind)).zip(numbers(kind));
         Self {
             name: printable(&kind.name),
-            args: args.map(|(arg, is_hex)| (printable(&arg.name), arg.ty, is_hex)).collect(),
+            args: args
+                .map(|((arg, is_hex), numbers)| (printable(&arg.name), arg.ty, is_hex, numbers.filter(|_| !is_raw)))
+                .collect(),
         }
     }
 }

@@ -4,13 +4,15 @@
 //! hexadecimal are shown so here.
 
 use anstyle::{AnsiColor, Style};
+use simpletrace_format::Args;
 use simpletrace_format::events::{ArgDecl, ArgType};
 
 use super::block::{Block, Literal};
-use super::value::{hex_args, put_value};
+use super::value::{hex_args, numbers, put_name, put_value};
 use super::{PerKind, Render, WallClock, printable, put_count};
 use crate::fit::Fit;
 use crate::kinds::Kind;
+use crate::numbers::Numbers;
 use crate::trace::{Event, Gap};
 
 #[derive(Debug)]
@@ -18,12 +20,16 @@ pub(crate) struct Text {
     lines: PerKind<Line>,
     colours: Colours,
     wall: Option<WallClock>,
+    /// Whether numbers are just that.
+    is_raw: bool,
 }
 
 #[derive(Debug)]
 struct Line {
     name: Literal,
     args: Vec<Arg>,
+    /// Whether numbers of any of them may have names.
+    has_names: bool,
 }
 
 #[derive(Debug)]
@@ -32,6 +38,7 @@ struct Arg {
     before: Literal,
     ty: ArgType,
     is_hex: bool,
+    numbers: Option<Numbers>,
 }
 
 /// What stands before and behind the parts of a line: nothing, if there is no colour.
@@ -56,8 +63,8 @@ impl Colours {
 }
 
 impl Text {
-    pub(crate) fn new(colour: bool, wall: Option<WallClock>) -> Self {
-        Self { lines: PerKind::default(), colours: Colours::new(colour), wall }
+    pub(crate) fn new(colour: bool, wall: Option<WallClock>, is_raw: bool) -> Self {
+        Self { lines: PerKind::default(), colours: Colours::new(colour), wall, is_raw }
     }
 
     fn time_and_pid(&mut self, timestamp_ns: u64, start_ns: u64, pid: u32, block: &mut Block) {
@@ -88,13 +95,18 @@ impl Render for Text {
     fn event(&mut self, event: &Event<'_>, block: &mut Block) {
         self.time_and_pid(event.record.timestamp_ns, event.start_ns, event.record.pid, block);
         let (on, off) = &self.colours.event;
-        let line = self.lines.get(event.kind, |kind| Line::new(kind, on, off));
+        let line = self.lines.get(event.kind, |kind| Line::new(kind, on, off, self.is_raw));
         block.literal(&line.name);
         let mut args = event.record.payload.args();
-        for arg in &line.args {
-            let Some(value) = args.next(arg.ty) else { break };
-            block.literal(&arg.before);
-            put_value(value, arg.is_hex, block);
+        if line.has_names {
+            named_args(&line.args, &mut args, block);
+        } else {
+            // The loop of `named_args`, but for the question that most events need not be asked.
+            for arg in &line.args {
+                let Some(value) = args.next(arg.ty) else { break };
+                block.literal(&arg.before);
+                put_value(value, arg.is_hex, block);
+            }
         }
         match event.fit {
             Fit::Exact => {}
@@ -133,17 +145,34 @@ impl Render for Text {
 }
 
 impl Line {
-    fn new(kind: &Kind, on: &str, off: &str) -> Self {
+    fn new(kind: &Kind, on: &str, off: &str, is_raw: bool) -> Self {
+        let args = kind.args().iter().zip(hex_args(kind)).zip(numbers(kind));
+        let args: Vec<_> =
+            args.map(|((arg, is_hex), numbers)| Arg::new(arg, is_hex, numbers.filter(|_| !is_raw))).collect();
         Self {
             name: Literal::new(format!(" {on}{}{off}", printable(&kind.name))),
-            args: kind.args().iter().zip(hex_args(kind)).map(|(arg, is_hex)| Arg::new(arg, is_hex)).collect(),
+            has_names: args.iter().any(|arg| arg.numbers.is_some()),
+            args,
         }
     }
 }
 
 impl Arg {
-    fn new(arg: &ArgDecl, is_hex: bool) -> Self {
-        Self { before: Literal::new(format!(" {}=", printable(&arg.name))), ty: arg.ty, is_hex }
+    fn new(arg: &ArgDecl, is_hex: bool, numbers: Option<Numbers>) -> Self {
+        Self { before: Literal::new(format!(" {}=", printable(&arg.name))), ty: arg.ty, is_hex, numbers }
+    }
+}
+
+/// Writes arguments, and the names of their numbers.
+#[inline(never)]
+fn named_args(line: &[Arg], args: &mut Args<'_>, block: &mut Block) {
+    for arg in line {
+        let Some(value) = args.next(arg.ty) else { break };
+        block.literal(&arg.before);
+        put_value(value, arg.is_hex, block);
+        if let Some(numbers) = arg.numbers {
+            put_name(numbers, value, block);
+        }
     }
 }
 

@@ -4,12 +4,28 @@ use simpletrace_format::Value;
 
 use super::block::{Block, HEX};
 use crate::kinds::Kind;
+use crate::numbers::Numbers;
 
 /// Tells for each argument, and then without end, whether the declared format prints it in hexadecimal.
 pub(crate) fn hex_args(kind: &Kind) -> impl Iterator<Item = bool> {
     let format = kind.decl.as_ref().and_then(|decl| decl.format.as_ref()?.compile().ok());
     let conversions = format.map_or(Vec::new(), |format| format.conversions().to_vec());
     conversions.into_iter().map(|conversion| conversion.is_hex).chain(std::iter::repeat(false))
+}
+
+/// What the numbers of each argument are. An argument that another one has the name of, as `reason` and `reason_str`, needs none.
+pub(crate) fn numbers(kind: &Kind) -> impl Iterator<Item = Option<Numbers>> {
+    let is_told = |name: &str| kind.args().iter().any(|arg| arg.name.strip_suffix("_str") == Some(name));
+    kind.args().iter().map(move |arg| Numbers::of(&kind.name, &arg.name).filter(|_| !is_told(&arg.name)))
+}
+
+/// Writes ` (NAME)` if a number has a name.
+pub(crate) fn put_name(numbers: Numbers, value: Value<'_>, block: &mut Block) {
+    if let Some(name) = numbers.name(value) {
+        block.put(" (");
+        block.put(&*name);
+        block.byte(b')');
+    }
 }
 
 /// Writes a value as text, in the way of its type; `is_hex` if its author wants to see it in hexadecimal.

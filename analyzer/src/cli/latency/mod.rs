@@ -11,6 +11,7 @@ use simpletrace_format::events::EventIndex;
 
 use super::args::{LatencyArgs, TableFormat};
 use super::explain_filter;
+use crate::chart::HeatMap;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::findings::{Outcome, count};
@@ -22,8 +23,8 @@ use crate::pairing::{By, Chain, Drops, KeyPart, Out, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
-use crate::say;
 use crate::trace::{Item, Trace};
+use crate::{say, terminal};
 use every::Every;
 use report::Report;
 use top::Top;
@@ -58,6 +59,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         measure: Measure::new(question.chain.len(), args.drops),
         every: args.every.map(|length_ns| Every::new(length_ns, question.chain.len(), args.drops)),
         top: Top::new(args.top.unwrap_or_default(), args.drops),
+        heat: args.heat.then(|| Heat { start_ns: 0, map: HeatMap::new() }),
     };
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, Some(declared), selection);
@@ -67,14 +69,18 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     asked.finish()?;
     drop(bar);
 
-    let Asked { mut pairing, measure, every, top } = asked;
+    let Asked { mut pairing, measure, every, top, heat } = asked;
     pairing.groups.set_names(names);
     let measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
-    let report = Report::new(&pairing, measured, every, top, args);
+    let style = terminal::style(args.ascii);
+    let report = Report::new(&pairing, measured, every, top, args, style);
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
-    if let Some(context_ns) = args.context {
+    if let Some(heat) = heat.filter(|_| args.format == TableFormat::Table) {
+        output.block.put(format!("\n{}", heat.map.draw(heat.start_ns, style)));
+    }
+    if let Some(context_ns) = args.context.filter(|_| args.format == TableFormat::Table) {
         let files = Files::open(&paths, &args.events, true)?;
         let declared = load(files.events)?;
         let mut trace = Trace::new(files.traces, Some(declared), select(args, Globs::default(), Conditions::default()));
@@ -83,6 +89,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     output.finish()?;
     trace.say_findings();
+    if let (Some(name), Some(preset)) = (&args.preset, preset.filter(|preset| !preset.exact)) {
+        say::note(&format!("{name} is not exact: {}", preset.note));
+    }
     say_why_nothing(&pairing, &report);
     Ok(if fails { Outcome::Faulty } else { trace.outcome(false) })
 }
@@ -93,32 +102,52 @@ struct Asked {
     measure: Measure,
     every: Option<Every>,
     top: Top,
+    heat: Option<Heat>,
+}
+
+/// Latencies over time.
+struct Heat {
+    start_ns: u64,
+    map: HeatMap,
 }
 
 impl Asked {
     #[inline]
     fn take(&mut self, item: &Item<'_>) -> Result<()> {
-        let Self { pairing, measure, every, top } = self;
-        if let (Some(every), Item::Start(start_ns)) = (&mut *every, item) {
-            every.start(*start_ns);
+        if let Item::Start(start_ns) = item {
+            self.start(*start_ns);
         }
-        pairing.take(item, &mut |out| tell(&out, measure, every, top));
+        let Self { pairing, measure, every, top, heat } = self;
+        pairing.take(item, &mut |out| tell(&out, measure, every, top, heat));
         every.as_ref().map_or(Ok(()), Every::check)
     }
 
+    #[cold]
+    fn start(&mut self, start_ns: u64) {
+        if let Some(every) = &mut self.every {
+            every.start(start_ns);
+        }
+        if let Some(heat) = &mut self.heat {
+            heat.start_ns = start_ns;
+        }
+    }
+
     fn finish(&mut self) -> Result<()> {
-        let Self { pairing, measure, every, top } = self;
-        pairing.finish(&mut |out| tell(&out, measure, every, top));
+        let Self { pairing, measure, every, top, heat } = self;
+        pairing.finish(&mut |out| tell(&out, measure, every, top, heat));
         every.as_ref().map_or(Ok(()), Every::check)
     }
 }
 
 #[inline]
-fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &mut Top) {
+fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &mut Top, heat: &mut Option<Heat>) {
     measure.take(out);
     top.take(out);
     if let Some(every) = every {
         every.take(out);
+    }
+    if let (Some(heat), Out::Pair(pair)) = (heat, out) {
+        heat.map.add(pair.end_ns, pair.end_ns - pair.begin_ns);
     }
 }
 

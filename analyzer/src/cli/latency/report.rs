@@ -3,13 +3,14 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::super::args::{LatencyArgs, TableFormat};
+use super::super::args::{Hist, LatencyArgs, TableFormat};
 use super::every::Every;
 use super::top::{Slowest, Top};
+use crate::chart::{Buckets, Style, Unit, histogram, shares};
 use crate::groups::GroupId;
 use crate::latencies::{HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
 use crate::measure::Measured;
-use crate::pairing::{Counts, Drops, Pairing, Question, WINDOW_ITEMS, WINDOW_NS};
+use crate::pairing::{Chain, Counts, Drops, Pairing, Question, WINDOW_ITEMS, WINDOW_NS};
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
@@ -25,6 +26,8 @@ pub(super) struct Report {
     every: Option<Rows>,
     pub(super) top: Slowest,
     slowest: Rows,
+    /// Histograms, and what part each hop is of the whole.
+    pictures: String,
     /// What short names in the tables stand for.
     legend: Vec<String>,
 }
@@ -32,19 +35,21 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(
         pairing: &Pairing,
-        measured: Measured,
+        mut measured: Measured,
         every: Option<Every>,
         top: Top,
         args: &LatencyArgs,
+        style: Style,
     ) -> Self {
         let straddling = measured.straddling;
         let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
         let span_ns = last_ns - first_ns;
         let mut table = Table { pairing, percentiles: &args.percentiles, is_exact: true };
+        let pictures = pictures(pairing, &mut measured, args, style);
         let mut groups = Rows::new(table.columns(None));
         table.push(measured, span_ns, None, &mut groups);
         let every = every.map(|every| {
-            let mut rows = Rows::new(table.columns(Some(Column::time("from"))));
+            let mut rows = Rows::new(table.columns(Some(Column::since("from"))));
             let length_ns = args.every.unwrap_or_default();
             every.finish().for_each(|(from_ns, measured)| table.push(measured, length_ns, Some(from_ns), &mut rows));
             rows
@@ -62,6 +67,7 @@ impl Report {
             every,
             slowest: slowest(pairing, &top),
             top,
+            pictures,
             legend: pairing.groups.legend(),
         }
     }
@@ -83,13 +89,14 @@ impl Report {
         for rows in tables.into_iter().flatten().filter(|rows| !rows.is_empty()) {
             text += &format!("\n{}", rows.table());
         }
+        text += &self.pictures;
         text.push('\n');
         for line in &self.legend {
             text += &format!("{line}\n");
         }
         for (name, number, what) in self.numbers() {
             if number > 0 || matches!(name, "begins" | "pairs") {
-                text += &format!("{number:>9} {name:<11} {what}\n");
+                text += &format!("{}\n", format!("{number:>9} {name:<11} {what}").trim_end());
             }
         }
         if !self.is_exact {
@@ -176,7 +183,7 @@ impl Table<'_> {
             let mut first: Vec<_> = from_ns.map(Cell::Ns).into_iter().collect();
             first.extend(self.pairing.groups.cells(group.id));
             for (stage, hop) in group.hops.iter_mut().enumerate() {
-                let name = format!("{} -> {}", chain.stage(stage), chain.stage(stage + 1));
+                let name = hop_name(chain, stage);
                 rows.push(self.row(&first, Some(name), hop, all_ns, span_ns));
             }
             let all = self.has_hops().then(|| "all".to_owned());
@@ -208,6 +215,46 @@ impl Table<'_> {
         row.extend(share);
         row
     }
+}
+
+/// What the way from a stage to the next one is called.
+fn hop_name(chain: &Chain, stage: usize) -> String {
+    format!("-> {}", chain.stage(stage + 1))
+}
+
+/// Pictures of the largest groups.
+fn pictures(pairing: &Pairing, measured: &mut Measured, args: &LatencyArgs, style: Style) -> String {
+    /// More would scroll what matters away.
+    const MAX_GROUPS: usize = 8;
+
+    let chain = &pairing.question().chain;
+    let mut text = String::new();
+    for group in measured.groups.iter_mut().take(MAX_GROUPS) {
+        let values: Vec<_> = pairing.groups.cells(group.id).map(|cell| cell.shown()).collect();
+        let terms: Vec<_> = pairing.groups.terms().zip(values).map(|(term, value)| format!("{term}={value}")).collect();
+        let title = if terms.is_empty() { String::new() } else { format!("{}\n", terms.join(" ")) };
+        if !group.hops.is_empty() {
+            let hops: Vec<_> = (0..)
+                .map(|stage| hop_name(chain, stage))
+                .zip(&group.hops)
+                .map(|(name, hop)| (name, hop.sum_ns()))
+                .collect();
+            let hops: Vec<_> = hops.iter().map(|(name, sum_ns)| (name.as_str(), *sum_ns)).collect();
+            text += &format!("\n{title}{}", shares(&hops, style));
+        }
+        if let Some(hist) = args.hist {
+            let mut buckets = Buckets::new(if hist == Hist::Log2 { 0 } else { 3 });
+            group.total.for_each(|latency_ns, count| buckets.add(latency_ns, count));
+            let names: Vec<_> = args.percentiles.iter().map(|percentile| format!("p{}", percentile.text())).collect();
+            let marks = names.iter().zip(group.total.at(&args.percentiles));
+            let marks: Vec<_> = marks.filter_map(|(name, ns)| Some((name.as_str(), i128::from(ns?)))).collect();
+            text += &format!("\n{title}{}", histogram(&buckets, Unit::Ns, &marks, style));
+        }
+    }
+    if (args.hist.is_some() || chain.len() > 2) && measured.groups.len() > MAX_GROUPS {
+        text += &format!("\n{} groups are not drawn\n", measured.groups.len() - MAX_GROUPS);
+    }
+    text
 }
 
 /// A row for each of the slowest operations.

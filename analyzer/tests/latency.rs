@@ -1,0 +1,336 @@
+//! `latency` against answers known from elsewhere: those of the generator that made a trace, and those of a pairing by hand of what `decode` prints.
+
+mod support;
+
+use std::collections::HashMap;
+
+use serde_json::{Value as Json, json};
+use support::{Dir, shared};
+
+/// The folder with the demo trace, of whose making fixtures/tests/shipped.rs knows more.
+fn demo() -> Dir {
+    Dir::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/demo").into())
+}
+
+fn json(dir: &Dir, line: &str, operation: &[&str]) -> Json {
+    let call = operation.iter().fold(dir.call(&format!("latency {line} -F json")), |call, word| call.arg(word));
+    let run = call.run();
+    assert!(run.code == 0, "{run:?}");
+    serde_json::from_slice(&run.stdout).unwrap()
+}
+
+#[test]
+fn the_demos_requests_are_as_its_generator_counted_them() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk -p 0,50,100 --by=pid", &[]);
+    // 34 began, of which 2 have lost their ends, and their addresses were used again; another one has lost its beginning.
+    for (field, expected) in
+        [("begins", 34), ("pairs", 32), ("open", 0), ("orphans", 1), ("replaced", 2), ("backwards", 0), ("late", 0)]
+    {
+        assert_eq!(report[field], expected, "{field}");
+    }
+    let group = &report["groups"][0];
+    assert_eq!(
+        (&group["pid"], &group["pairs"], &group["min_ns"], &group["p0_ns"], &group["max_ns"], &group["mean_ns"]),
+        (&json!(22_809), &json!(32), &json!(31_080), &json!(31_080), &json!(6_761_815), &json!(18_406_774 / 32))
+    );
+    assert_eq!((&report["schema"], &report["exact"]), (&json!("simpletrace-rs.latency/1"), &json!(true)));
+}
+
+#[test]
+fn of_a_stock_trace_all_that_ended_before_a_gap_was_noticed_may_be_wrong() {
+    let dir = demo();
+    // When the loss was noticed, and how many requests had ended or were under way then.
+    let lines = dir.run("decode disk.trace -F ndjson -e dropped -e virtio_blk_*").exits(0).text().to_owned();
+    let (mut open, mut before, mut noticed) = (0, 0, false);
+    for line in lines.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()) {
+        match line["event"].as_str().unwrap() {
+            "dropped" => noticed = true,
+            "virtio_blk_req_complete" if !noticed => before += 1,
+            "virtio_blk_req_complete" => {}
+            name if name.starts_with("virtio_blk_handle_") && !noticed => open += 1,
+            _ => {}
+        }
+    }
+    // All that had begun by then, but for the two that never ended, and one that ended without having begun.
+    assert!(noticed && before > 0 && open > before - 1);
+    let straddling = open - 2;
+    for (drops, pairs, code) in [("keep", 32, 0), ("exclude", 32 - straddling, 0), ("fail", 32, 1)] {
+        let run = dir.call(&format!("latency disk.trace --preset virtio-blk --by=pid --drops {drops} -F json")).run();
+        let report: Json = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!((run.code, &report["straddling"]), (code, &json!(straddling)), "{drops}");
+        assert_eq!(report["groups"][0]["pairs"], pairs, "{drops}");
+    }
+}
+
+/// Pairs what `decode` prints: begin and end by the values of some arguments, the last beginning counts. Latencies in order of size.
+fn by_hand(dir: &Dir, trace: &str, begins: &[(&str, &[&str])], end: (&str, &[&str])) -> Vec<u64> {
+    let names = begins.iter().map(|begin| begin.0).chain([end.0]);
+    let names: String = names.map(|name| format!(" -e {name}")).collect();
+    let run = dir.run(&format!("decode {trace} trace-events-all -F ndjson{names}")).exits(0);
+    let mut records: Vec<Json> = run.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    records.sort_by_key(|record| record["ts_ns"].as_u64());
+    let key = |record: &Json, args: &[&str]| args.iter().map(|arg| record["args"][arg].clone()).collect::<Vec<_>>();
+    let (mut open, mut latencies) = (HashMap::new(), Vec::new());
+    for record in records {
+        let (name, ts_ns) = (record["event"].as_str().unwrap(), record["ts_ns"].as_u64().unwrap());
+        if name == end.0 {
+            if let Some(begin_ns) = open.remove(&key(&record, end.1)) {
+                latencies.push(ts_ns - begin_ns);
+            }
+        } else if let Some((_, args)) = begins.iter().find(|begin| begin.0 == name) {
+            open.insert(key(&record, args), ts_ns);
+        }
+    }
+    latencies.sort_unstable();
+    latencies
+}
+
+#[test]
+fn real_traces_give_what_pairing_by_hand_gives() {
+    let test = "real_traces_give_what_pairing_by_hand_gives";
+    let Some(folder) = shared::traces(test, "qemu-8.2") else { return };
+    let dir = Dir::at(folder.path("qemu-8.2"));
+    let (disk, kvm) = ("vm-virtio-blk.trace.zst", "kvm-blk.trace");
+    let of_request = &["vdev", "req"][..];
+    for (trace, preset, begins, end, pairs) in [
+        (
+            disk,
+            "thread-pool",
+            &[("thread_pool_submit", &["req"][..])][..],
+            ("thread_pool_complete", &["req"][..]),
+            Some(1_151),
+        ),
+        (
+            disk,
+            "virtio-blk",
+            &[("virtio_blk_handle_read", of_request), ("virtio_blk_handle_write", of_request)],
+            ("virtio_blk_req_complete", of_request),
+            Some(1_145),
+        ),
+        (disk, "virtqueue-elem", &[("virtqueue_pop", &["vq", "elem"])], ("virtqueue_fill", &["vq", "elem"]), None),
+        (kvm, "virtqueue-elem", &[("virtqueue_pop", &["vq", "elem"])], ("virtqueue_fill", &["vq", "elem"]), None),
+    ] {
+        let expected = by_hand(&dir, trace, begins, end);
+        let rank = |thousandths: usize| expected[(expected.len() * thousandths).div_ceil(1_000) - 1];
+        let report = json(&dir, &format!("{trace} trace-events-all --preset {preset} --by=pid"), &[]);
+        let group = &report["groups"][0];
+        let found = ["pairs", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"]
+            .map(|field| group[field].as_u64().unwrap());
+        let last = expected.len() - 1;
+        assert_eq!(
+            found,
+            [expected.len() as u64, expected[0], rank(500), rank(900), rank(990), rank(999), expected[last]],
+            "{preset} of {trace}"
+        );
+        assert!(pairs.is_none_or(|pairs| pairs == expected.len()), "{preset}");
+    }
+    // As the author computed it.
+    let report = json(
+        &dir,
+        "vm-virtio-blk.trace.zst trace-events-all --on req",
+        &["thread_pool_submit -> thread_pool_complete"],
+    );
+    let group = &report["groups"][0];
+    assert_eq!(
+        ["pairs", "p50_ns", "p99_ns", "p99_9_ns", "max_ns"].map(|field| group[field].as_u64().unwrap()),
+        [1_151, 57_755, 6_968_400, 32_316_385, 35_062_896]
+    );
+    assert_eq!((&report["open"], &report["orphans"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn guest_code_and_exits_take_turns() {
+    let Some(folder) = shared::traces("guest_code_and_exits_take_turns", "qemu-8.2") else { return };
+    let dir = Dir::at(folder.path("qemu-8.2"));
+    let groups = |preset: &str| {
+        let report = json(&dir, &format!("kvm-blk.trace trace-events-all --preset {preset}"), &[]);
+        let groups = report["groups"].as_array().unwrap().iter();
+        groups.map(|group| (group["reason"].as_u64().unwrap(), group["pairs"].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    // KVM_EXIT_IO and KVM_EXIT_MMIO, and nothing else.
+    assert_eq!(groups("guest-run"), [(2, 755), (6, 416)]);
+    assert_eq!(groups("kvm-exits"), [(2, 755), (6, 416)]);
+}
+
+#[test]
+fn a_trace_in_parts_gives_what_the_whole_one_gives() {
+    let (demo, dir) = (demo(), Dir::new());
+    for (part, range) in [(1, "-@429494.45"), (2, "@429494.45-@429494.6"), (3, "@429494.6-")] {
+        let out = dir.path(&format!("part{part}")).display().to_string();
+        demo.run(&format!("slice disk.trace disk.trace-events -t {range} -o {out}")).exits(0);
+    }
+    dir.write("events", demo.read("disk.trace-events"));
+    let options = "--preset virtio-blk-hops --top 5 --every 50ms";
+    let whole = json(&demo, &format!("disk.trace {options}"), &[]);
+    // In order of their times, whatever that of the names.
+    let parts = json(&dir, &format!("part3 part1 part2 events {options}"), &[]);
+    assert_eq!(whole["groups"], parts["groups"]);
+    for field in ["begins", "pairs", "open", "orphans", "every", "slowest"] {
+        assert_eq!(whole[field], parts[field], "{field}");
+    }
+}
+
+#[test]
+fn chains_intervals_and_the_slowest_add_up() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk-hops --by=pid --top 3 --every 100ms", &[]);
+    let groups = report["groups"].as_array().unwrap();
+    let hops: Vec<_> = groups.iter().map(|group| group["hop"].as_str().unwrap()).collect();
+    assert_eq!(hops, ["-> virtio_blk_rw_complete", "-> virtio_blk_req_complete", "all"]);
+    let sum = |field: &str, rows: &[Json]| rows.iter().map(|row| row[field].as_u64().unwrap()).sum::<u64>();
+    // The mean is rounded down.
+    assert!(sum("mean_ns", &groups[2..]) - sum("mean_ns", &groups[..2]) <= 1);
+    let share: f64 = groups[..2].iter().map(|group| group["share"].as_f64().unwrap()).sum();
+    assert!((share - 1.0).abs() < 1e-9, "{share}");
+    let every = report["every"].as_array().unwrap();
+    let all: Vec<_> = every.iter().filter(|row| row["hop"] == "all").cloned().collect();
+    assert_eq!(sum("pairs", &all), report["pairs"].as_u64().unwrap());
+    assert!(all.iter().all(|row| row["from_ns"].as_u64().unwrap().is_multiple_of(100_000_000)));
+    let slowest = report["slowest"].as_array().unwrap();
+    let latencies: Vec<_> = slowest.iter().map(|row| row["latency_ns"].as_u64().unwrap()).collect();
+    assert!(
+        latencies.len() == 3
+            && latencies.is_sorted_by(|a, b| a >= b)
+            && latencies[0] == groups[2]["max_ns"].as_u64().unwrap()
+    );
+    for row in slowest {
+        assert_eq!(row["end_ns"].as_u64().unwrap() - row["begin_ns"].as_u64().unwrap(), row["latency_ns"]);
+    }
+}
+
+#[test]
+fn the_slowest_is_shown_with_what_went_on_around_it() {
+    let run = demo().run("latency disk.trace --preset virtio-blk --top 1 --context 1us").exits(0);
+    let text = run.text();
+    let context = &text[text.find("\n#1\n").unwrap()..];
+    let own: Vec<_> = context.lines().filter(|line| line.starts_with("> [")).collect();
+    assert_eq!(own.len(), 2, "{context}");
+    assert!(own[0].contains(" virtio_blk_handle_") && own[1].contains(" virtio_blk_req_complete "), "{context}");
+    let events = context.lines().filter(|line| line.starts_with("  [") || line.starts_with("> [")).count();
+    let between = json(&demo(), "disk.trace --preset virtio-blk --top 1", &[]);
+    let (from, to) = (&between["slowest"][0]["begin_ns"], &between["slowest"][0]["end_ns"]);
+    let seconds = |ns: u64| format!("@{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    let range = format!("{}-{}", seconds(from.as_u64().unwrap() - 1_000), seconds(to.as_u64().unwrap() + 1_001));
+    assert_eq!(events, demo().run(&format!("decode disk.trace -t {range}")).exits(0).text().lines().count());
+    let run = demo()
+        .call("latency - disk.trace-events --preset virtio-blk --top 1 --context 1us")
+        .stdin(demo().read("disk.trace"))
+        .run()
+        .exits(2);
+    assert_eq!(
+        run.stderr,
+        "error: --context reads the trace twice, and a pipe can be read once; write it into a file\n"
+    );
+}
+
+#[test]
+fn what_is_asked_wrong_is_said_with_a_way_out() {
+    let dir = demo();
+    let fails = |line: &str, operation: &[&str]| {
+        let call = operation.iter().fold(dir.call(&format!("latency {line}")), |call, word| call.arg(word));
+        call.run().exits(2).stderr
+    };
+    let disk = "disk.trace --on req";
+    for (line, operation, expected) in [
+        (
+            disk,
+            &["thread_pool_sumbit -> thread_pool_complete"][..],
+            "no event is called thread_pool_sumbit; did you mean thread_pool_submit?",
+        ),
+        (
+            "disk.trace --on reg",
+            &["thread_pool_submit -> thread_pool_complete"],
+            "thread_pool_submit has no argument reg; did you mean req?",
+        ),
+        (
+            "disk.trace --on req --by vdv",
+            &["virtio_blk_handle_* -> virtio_blk_req_complete"],
+            "--by vdv: none of the events has no argument vdv; did you mean vdev?",
+        ),
+        (
+            "disk.trace --on req --by vdev:log3",
+            &["a -> b"],
+            "--by vdev:log3: there is no way to group called \"log3\"; log2 is one",
+        ),
+        ("disk.trace --preset virtio-bkl", &[], "there is no preset virtio-bkl; did you mean virtio-blk?"),
+        ("disk.trace", &[], "no operation is given; write 'BEGIN -> END', or take a preset (--preset, --list)"),
+        (
+            "disk.trace --preset virtio-blk",
+            &["a -> b"],
+            "an operation and a preset are given, and there can be only one of them",
+        ),
+        ("--on req", &["a -> b"], "no trace is given"),
+        (disk, &["usb_* -> thread_pool_complete"], "no event that is declared matches usb_*"),
+    ] {
+        let said = fails(line, operation);
+        assert!(said.lines().any(|said| said.starts_with(&format!("error: {expected}"))), "{line}: {said}");
+    }
+    let run = dir.call("latency disk.trace -p 101 --preset virtio-blk").run().exits(2);
+    assert!(
+        run.stderr.contains("'101' is not a percentile; write a number from 0 to 100, such as 99.9"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn nothing_found_is_no_error_but_says_why() {
+    let dir = demo();
+    let notes = |line: &str, operation: &str| {
+        let run = dir.call(&format!("latency {line}")).arg(operation).run().exits(0);
+        run.stderr
+            .lines()
+            .filter(|line| !line.contains("using disk.trace-events") && !line.contains("dropped"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        notes("disk.trace --on a.pool=b.req", "thread_pool_submit -> thread_pool_complete"),
+        [
+            "note: 34 records of thread_pool_submit, with keys such as a.pool=b.req=0x55bd4e293e10",
+            "note: 33 records of thread_pool_complete, with keys such as a.pool=b.req=0x55bd4e2c6260, a.pool=b.req=0x55bd4e2c62c0, a.pool=b.req=0x55bd4e2c6320",
+            "note: no key of an end is that of a beginning before it; are these the arguments that they have in common?",
+        ]
+    );
+    assert_eq!(
+        notes("disk.trace -t 0-1us --on req", "thread_pool_submit -> thread_pool_complete"),
+        ["note: there is no record of thread_pool_submit and none of thread_pool_complete"]
+    );
+}
+
+#[test]
+fn presets_are_listed_copied_and_extended() {
+    let dir = demo();
+    let copy = dir.run("generate presets").exits(0).text().to_owned();
+    let own = Dir::with([
+        ("own", b"[mine]\nabout = 'x'\noperation = 'thread_pool_submit -> thread_pool_complete'\non = 'req'\nexact = false\nnote = 'so it is'\n"),
+        ("copy", copy.as_bytes()),
+        ("bad", b"[x]\nabout = 'x'\noperation = 'a -> b'\nexcat = true\n"),
+    ]);
+    own.write("t", dir.read("disk.trace"));
+    own.write("t-events", dir.read("disk.trace-events"));
+    let names = |line: &str| {
+        own.run(line).exits(0).text().lines().map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let list = names("latency --list -F csv");
+    assert_eq!(names("latency --list -F csv --presets copy"), list);
+    assert_eq!(names("latency --list -F csv --presets own").len(), list.len() + 1);
+    let run = own.run("latency t --presets own --preset mine").exits(0);
+    assert!(run.stderr.contains("note: mine is not exact: so it is\n"), "{}", run.stderr);
+    let run = own.run("latency t --presets bad --preset mine").exits(2);
+    assert!(run.stderr.starts_with("error: bad: TOML parse error at line 4, column 1\n"), "{}", run.stderr);
+}
+
+#[test]
+fn pointers_go_by_short_names_or_those_of_the_user() {
+    let dir = demo();
+    let run = dir.run("latency disk.trace --preset virtio-blk --by vdev").exits(0);
+    let text = run.text();
+    assert!(text.contains("\nvdev#1 is 0x55bd4edec9a0\n"), "{text}");
+    let own = Dir::with([("names", b"# disks\n0x55bd4edec9a0 = root\n"), ("bad", b"0x1=a\nroot\n")]);
+    own.write("t", dir.read("disk.trace"));
+    own.write("t-events", dir.read("disk.trace-events"));
+    let text = own.run("latency t --preset virtio-blk --by vdev --names names").exits(0).text().to_owned();
+    assert!(text.contains("\nroot ") && text.contains("\nroot is 0x55bd4edec9a0\n"), "{text}");
+    let run = own.run("latency t --preset virtio-blk --names bad").exits(2);
+    assert_eq!(run.stderr, "error: bad:2: 'root' is no name of a pointer; write 0x55bd4edec9a0=disk0\n");
+}
