@@ -239,7 +239,7 @@ fn what_is_asked_wrong_is_said_with_a_way_out() {
         (
             "disk.trace --on reg",
             &["thread_pool_submit -> thread_pool_complete"],
-            "thread_pool_submit has no argument reg; did you mean req?",
+            "thread_pool_complete has no argument reg; did you mean req?",
         ),
         (
             "disk.trace --on req --by vdv",

@@ -71,7 +71,10 @@ impl Question {
             bail!("--by has {} arguments, and the most is {MAX_BY}", self.by.len());
         }
         let mut names: Vec<String> = Vec::new();
-        for name in declared.names().filter(|name| !self.chain.places(name).is_empty()) {
+        let mut of_chain: Vec<_> = declared.names().filter(|name| !self.chain.places(name).is_empty()).collect();
+        // Whatever order a hash table has them in, the same fault is told.
+        of_chain.sort_unstable();
+        for name in of_chain {
             // A faulty declaration is told where its records are.
             let Some(event) = declared.get(name).and_then(|found| found.event) else { continue };
             let args: Vec<_> = event.args.iter().map(|arg| arg.name.as_str()).collect();
