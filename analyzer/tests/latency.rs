@@ -321,6 +321,16 @@ fn presets_are_listed_copied_and_extended() {
 }
 
 #[test]
+fn info_says_which_presets_a_trace_can_answer() {
+    let known = demo().run("info disk.trace -F json").exits(0).json()["presets"].clone();
+    assert_eq!(known, json!(["thread-pool", "virtio-blk", "virtio-blk-hops", "virtqueue-elem", "virtqueue-kick"]));
+    for preset in known.as_array().unwrap() {
+        let report = json(&demo(), &format!("disk.trace --preset {}", preset.as_str().unwrap()), &[]);
+        assert!(report["pairs"].as_u64().unwrap() > 0, "{preset}");
+    }
+}
+
+#[test]
 fn pointers_go_by_short_names_or_those_of_the_user() {
     let dir = demo();
     let run = dir.run("latency disk.trace --preset virtio-blk --by vdev").exits(0);

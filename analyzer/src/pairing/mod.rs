@@ -51,6 +51,11 @@ pub(crate) enum Drops {
 }
 
 impl Question {
+    /// What is asked, if nothing else is said.
+    pub(crate) fn new(chain: Chain, on: Vec<KeyPart>, by: Vec<By>) -> Self {
+        Self { chain, on, by, discipline: Discipline::default(), drops: Drops::default() }
+    }
+
     /// Checks the question against the declarations, and says which events it is about. One that is declared for each stage is enough if others `may_lack`.
     ///
     /// # Errors
