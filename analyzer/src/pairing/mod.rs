@@ -92,7 +92,9 @@ impl Question {
                 self.chain.places(name).iter().flat_map(|place| self.on.iter().map(move |part| (place, part)))
             {
                 match part.arg(name, place.stage) {
-                    Some(arg) if is_plain && !has(arg) => bail!("{}", no_such_arg(name, arg, &args)),
+                    Some(arg) if is_plain && !has(arg) => {
+                        bail!("{}", no_such_arg(&format!("{name} has no"), arg, &args))
+                    }
                     None if is_plain => bail!("--on {part} says of no argument of {name}; write EVENT.ARG=EVENT.ARG"),
                     _ => {}
                 }
@@ -147,14 +149,14 @@ pub(crate) fn check_by(
         if !names.iter().any(has) {
             let all: Vec<_> = names.iter().filter_map(event).flat_map(|event| event.args).map(|arg| arg.name).collect();
             let all: Vec<_> = all.iter().map(String::as_str).collect();
-            bail!("--by {}: {}", by.text, no_such_arg("none of the events", &by.side.arg, &all));
+            bail!("--by {}: {}", by.text, no_such_arg("none of the events has an", &by.side.arg, &all));
         }
     }
     Ok(())
 }
 
-/// Says that an event has no argument of a name, with the nearest of those that it has.
-pub(crate) fn no_such_arg(event: &str, arg: &str, args: &[&str]) -> String {
+/// Says that somebody `lacks` an argument, with the nearest of those that there are.
+pub(crate) fn no_such_arg(lacks: &str, arg: &str, args: &[&str]) -> String {
     let mut args = args.to_vec();
     args.sort_unstable();
     args.dedup();
@@ -163,7 +165,7 @@ pub(crate) fn no_such_arg(event: &str, arg: &str, args: &[&str]) -> String {
         None if args.is_empty() => "there are none".to_owned(),
         None => format!("there are {}", args.join(", ")),
     };
-    format!("{event} has no argument {arg}; {hint}")
+    format!("{lacks} argument {arg}; {hint}")
 }
 
 /// What pairing hands on.

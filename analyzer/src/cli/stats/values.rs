@@ -85,8 +85,9 @@ fn events_with(of: &str, side: &Side, selection: &Selection, declared: &EventInd
             bail!("--of {of}: no event is called {event}{nearest}")
         }
         Some((event, _)) if without.is_empty() => bail!("--of {of}: {event} is left out by -e"),
-        Some((event, _)) => bail!("--of {of}: {}", no_such_arg(event, &side.arg, &all)),
-        None => bail!("--of {of}: {}", no_such_arg("none of the events", &side.arg, &all)),
+        Some((event, _)) => bail!("--of {of}: {}", no_such_arg(&format!("{event} has no"), &side.arg, &all)),
+        None if without.is_empty() => bail!("--of {of}: -e selects no event that is declared"),
+        None => bail!("--of {of}: {}", no_such_arg("none of the events has an", &side.arg, &all)),
     }
 }
 
