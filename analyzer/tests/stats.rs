@@ -183,7 +183,8 @@ fn check_values(dir: &Dir, files: &str, event: &str, arg: &str) {
     let rows = report["values"].as_array().unwrap();
     assert_eq!(rows.len(), expected.len().min(20));
     for (row, (_, records_of_rank)) in rows.iter().zip(&expected) {
-        let of_value = expected.iter().find(|(value, _)| *value == row["value"].to_string()).unwrap().1;
+        let shown = row["value"].to_string();
+        let of_value = expected.iter().find(|(value, _)| *value == shown).unwrap().1;
         assert_eq!((&row["records"], of_value), (&json!(records_of_rank), *records_of_rank), "{row}");
         assert!(is(&row["share"], of_value as f64 / records as f64), "{row}");
     }
