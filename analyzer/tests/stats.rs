@@ -305,11 +305,12 @@ depth     time_us  share
 const DECLARED: &[u8] = br#"number(int64_t s, uint64_t u, bool b) "%d"
 begin(uint64_t id) "%d"
 end(uint64_t id) "%d"
+named(const char *s, int value) "%s"
 "#;
 
 fn own(write: impl Fn(&mut simpletrace_format::TraceWriter<Vec<u8>>)) -> Dir {
     let trace = sample::trace(ByteOrder::Little, |writer| {
-        for (id, name) in [(1, "number"), (2, "begin"), (3, "end")] {
+        for (id, name) in [(1, "number"), (2, "begin"), (3, "end"), (4, "named")] {
             writer.mapping(EventId(id), name)?;
         }
         write(writer);
@@ -344,6 +345,31 @@ fn numbers_are_exact_to_the_last_of_64_bits() {
     assert_eq!(picture.len(), 2, "{picture:?}");
     assert!(picture[0].starts_with("below 0") && picture[0].ends_with(" p50"), "{picture:?}");
     assert!(picture[1].starts_with("[4Ei, 8Ei)") && picture[1].ends_with(" p99"), "{picture:?}");
+}
+
+#[test]
+fn an_argument_may_be_a_number_here_and_a_string_there() {
+    let dir = own(|writer| {
+        writer.event(EventId(1), 1, 1, &[Value::Signed(-7), Value::Unsigned(0), Value::Bool(true)]).unwrap();
+        for name in ["x", "x", "other"] {
+            writer.event(EventId(4), 2, 1, &[Value::String(name.as_bytes()), Value::Signed(3)]).unwrap();
+        }
+    });
+    let report = json(&dir, "t --of s -p 50", &[]);
+    assert_eq!(
+        report["groups"],
+        json!([{ "records": 4, "min": -7, "mean": -7.0, "p50": -7, "max": -7, "distinct": 3 }])
+    );
+    assert_eq!(
+        report["values"],
+        json!([{ "value": "x", "records": 2, "share": 0.5 }, { "value": "other", "records": 1, "share": 0.25 }])
+    );
+    let run = stats(&dir, "t --of s -p 50 -F csv", &[]).exits(0);
+    assert_eq!(run.lines(), ["records,min,mean,p50,max,distinct", "4,-7,-7,-7,-7,3"]);
+    assert!(run.stderr.contains("note: some values are no numbers; -F json has them, too\n"), "{}", run.stderr);
+    // What is grouped by gives way to a column that is always called so.
+    let run = stats(&dir, "t --of named.s --by value -F csv", &[]).exits(0);
+    assert_eq!(run.lines()[..2], ["value_2,value,records,share", "3,x,2,0.6666666666666666"]);
 }
 
 #[test]
