@@ -244,7 +244,7 @@ fn what_is_asked_wrong_is_said_with_a_way_out() {
         (
             "disk.trace --on req --by vdv",
             &["virtio_blk_handle_* -> virtio_blk_req_complete"],
-            "--by vdv: none of the events has no argument vdv; did you mean vdev?",
+            "--by vdv: none of the events has an argument vdv; did you mean vdev?",
         ),
         (
             "disk.trace --on req --by vdev:log3",

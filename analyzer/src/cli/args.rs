@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::chart::Buckets;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::formats::{Formats, V0Ids};
@@ -63,6 +64,19 @@ Example:
   simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'")
     )]
     Latency(LatencyArgs),
+    /// Count events, and say how often they come, what their arguments are, or how many operations are under way
+    #[command(
+        override_usage = "simpletrace-rs stats [OPTIONS] TRACE... [EVENTS]
+       simpletrace-rs stats [OPTIONS] TRACE... [EVENTS] --of EVENT.ARG
+       simpletrace-rs stats [OPTIONS] TRACE... [EVENTS] --depth 'BEGIN -> END' --on KEY",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs stats trace-1234 trace-events-all -e 'virtio_blk_*'
+  simpletrace-rs stats trace-1234 trace-events-all --of blk_co_preadv.bytes --by blk --hist
+  simpletrace-rs stats trace-1234 trace-events-all --depth 'thread_pool_submit -> thread_pool_complete' --on req")
+    )]
+    Stats(StatsArgs),
     /// List and search declarations, and say what does not fit between them and a trace
     #[command(after_help = concat!(exit_codes!(), "
 
@@ -318,6 +332,63 @@ pub(crate) struct InfoArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// What values an argument has, of one event or of all that have it
+    #[arg(long, value_name = "[EVENT.]ARG", conflicts_with = "depth")]
+    pub(crate) of: Option<String>,
+    /// How many operations are under way: 'BEGIN -> END' as for `latency`, or those of a preset
+    #[arg(long, conflicts_with_all = ["by", "hist"])]
+    pub(crate) depth: bool,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
+    /// Also show how many are under way in each interval
+    #[arg(long, value_name = "TIME", value_parser = interval_ns, requires = "depth")]
+    pub(crate) every: Option<u64>,
+    /// Group by arguments or `pid`, with --of also by `event`; ARG:log2 groups by powers of two
+    #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// Percentiles, by nearest rank
+    #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
+    pub(crate) percentiles: Vec<Percentile>,
+    /// Draw the values of --of: by powers of two, or in finer parts of them
+    #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true, requires = "of")]
+    pub(crate) hist: Option<Hist>,
+    /// Draw with ASCII only
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) names: Option<PathBuf>,
+    /// How to print the result
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+}
+
+/// How records are paired.
+#[derive(Debug, Args)]
+pub(crate) struct OperationArgs {
+    /// An operation that is known by name, instead of one that is spelled out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// A file with presets of your own; `generate presets` prints those that there are
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) presets: Vec<PathBuf>,
+    /// The arguments that the records of one operation have in common; A=B if their names differ
+    ///
+    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
+    /// of which stage.
+    #[arg(long, value_name = "ARG[,...]")]
+    pub(crate) on: Option<String>,
+    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
+    #[arg(long, value_enum, value_name = "DISCIPLINE")]
+    pub(crate) discipline: Option<Discipline>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LatencyArgs {
     /// Trace files, read as one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
     ///
@@ -330,27 +401,14 @@ pub(crate) struct LatencyArgs {
     pub(crate) events: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) formats: FormatArgs,
-    /// An operation that is known by name, instead of one that is spelled out
-    #[arg(long, value_name = "NAME")]
-    pub(crate) preset: Option<String>,
-    /// A file with presets of your own; `generate presets` prints those that there are
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) presets: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
     /// List the presets
     #[arg(long)]
     pub(crate) list: bool,
-    /// The arguments that the records of one operation have in common; A=B if their names differ
-    ///
-    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
-    /// of which stage.
-    #[arg(long, value_name = "ARG[,...]")]
-    pub(crate) on: Option<String>,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
-    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
-    #[arg(long, value_enum, value_name = "DISCIPLINE")]
-    pub(crate) discipline: Option<Discipline>,
     /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub(crate) drops: Drops,
@@ -398,13 +456,22 @@ fn interval_ns(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How latencies are put together.
+/// How latencies or numbers are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hist {
     /// By powers of two
     Log2,
     /// Each power of two in eight parts
     LogLinear,
+}
+
+impl Hist {
+    pub(crate) fn buckets(self) -> Buckets {
+        Buckets::new(match self {
+            Self::Log2 => 0,
+            Self::LogLinear => 3,
+        })
+    }
 }
 
 /// How a table is printed.
