@@ -135,6 +135,13 @@ impl Groups {
         })
     }
 
+    /// The values of a group as text: `reason=2 vq=0x55bd4edec9a0`.
+    pub(crate) fn label(&self, id: GroupId) -> String {
+        let values =
+            self.terms.iter().zip(id).map(|(term, number)| format!("{}={}", term.text, term.values[number as usize]));
+        values.collect::<Vec<_>>().join(" ")
+    }
+
     /// What a pointer is called in tables: as its user calls it, or by the number of its first record.
     fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
         match value {

@@ -13,6 +13,7 @@ mod filter;
 mod findings;
 mod fit;
 mod formats;
+mod gate;
 mod groups;
 mod input;
 mod kinds;

@@ -57,10 +57,12 @@ Example:
     #[command(
         override_usage = "simpletrace-rs latency [OPTIONS] TRACE... [EVENTS] 'BEGIN -> END' --on KEY",
         after_help = concat!(exit_codes!(), "
+  With --fail-if and --drops fail, 1 also says that a gate fails.
 
 Example:
   simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req
-  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'")
+  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'
+  simpletrace-rs latency trace-1234 trace-events-all --preset virtio-blk --fail-if 'p99 > 2ms' --fail-if 'pairs < 1000'")
     )]
     Latency(LatencyArgs),
     /// List and search declarations, and say what does not fit between them and a trace
@@ -381,6 +383,13 @@ pub(crate) struct LatencyArgs {
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    /// Exit with 1 if this holds for any group, such as 'p99 > 2ms'; repeat it for more
+    ///
+    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, or open, replaced, orphans or
+    /// straddling of the whole trace; VALUE is a number, for times with a unit. Without any pairs there are no latencies, and a gate on them
+    /// fails.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
     pub(crate) filter: WhereArgs,
     /// Only records in this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms

@@ -15,6 +15,7 @@ use crate::chart::HeatMap;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::findings::{Outcome, count};
+use crate::gate::{Gated, Gates, Whole};
 use crate::groups::Names;
 use crate::input::{Files, Input, load_events};
 use crate::measure::Measure;
@@ -30,6 +31,7 @@ use report::Report;
 use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
+    let gates = Gates::parse(&args.fail_if, false)?;
     let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
     if args.list {
         return list(&presets, args.format);
@@ -71,8 +73,13 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
     pairing.groups.set_names(names);
-    let measured = measure.finish();
+    let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
+    let whole = Whole::new(pairing.counts(), &measured);
+    let groups = measured.groups.iter_mut();
+    let groups =
+        groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
+    let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
     let report = Report::new(&pairing, measured, every, top, args, style);
     let mut output = Output::create(None, [])?;
@@ -92,8 +99,10 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if let (Some(name), Some(preset)) = (&args.preset, preset.filter(|preset| !preset.exact)) {
         say::note(&format!("{name} is not exact: {}", preset.note));
     }
-    say_why_nothing(&pairing, &report);
-    Ok(if fails { Outcome::Faulty } else { trace.outcome(false) })
+    say_why_nothing(&pairing, report.counts.pairs);
+    failures.iter().for_each(|failure| say::error(failure));
+    let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
+    Ok(trace.outcome(false).max(gated))
 }
 
 /// What one reading answers.
@@ -206,9 +215,9 @@ fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
 }
 
 /// Says why there is no operation, if there is none.
-fn say_why_nothing(pairing: &Pairing, report: &Report) {
+pub(super) fn say_why_nothing(pairing: &Pairing, pairs: u64) {
     let chain = &pairing.question().chain;
-    if report.counts.pairs > 0 {
+    if pairs > 0 {
         return;
     }
     let missing: Vec<_> =
