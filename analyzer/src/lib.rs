@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bootstrap;
 mod chart;
 mod cli;
 mod condition;

@@ -37,6 +37,8 @@ pub(crate) enum Cell {
     Number(f64),
     /// A part of 1.
     Share(f64),
+    /// By what part of the old something has changed.
+    Change(f64),
     /// A value, and what tables call it.
     Value {
         value: GroupValue,
@@ -164,7 +166,7 @@ impl Cell {
         match self {
             Self::Empty | Self::Text(_) => true,
             Self::Value { value, .. } => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
-            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Share(_) => false,
+            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Share(_) | Self::Change(_) => false,
         }
     }
 
@@ -176,6 +178,7 @@ impl Cell {
             Self::Ns(ns) => format!("{}.{:03}", ns / unit_ns, ns % unit_ns / (unit_ns / 1_000)),
             Self::Number(number) => format!("{number:.1}"),
             Self::Share(share) => format!("{:.1}%", share * 100.0),
+            Self::Change(change) => format!("{:+.1}%", change * 100.0),
             Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
             Self::Value { short: Some(short), .. } => short.clone(),
             Self::Value { value, .. } => value.to_string(),
@@ -190,7 +193,7 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
             Self::Ns(ns) => ns.to_string(),
-            Self::Number(number) | Self::Share(number) => number.to_string(),
+            Self::Number(number) | Self::Share(number) | Self::Change(number) => number.to_string(),
             Self::Value { value: GroupValue::Pointer(word), .. } => word.to_string(),
             Self::Value { value: GroupValue::Text(bytes), .. } => plain_text(bytes),
             Self::Value { value, .. } => value.to_string(),
@@ -203,7 +206,7 @@ impl Cell {
             Self::Text(text) => text.as_str().into(),
             Self::Count(count) => (*count).into(),
             Self::Ns(ns) => (*ns).into(),
-            Self::Number(number) | Self::Share(number) => (*number).into(),
+            Self::Number(number) | Self::Share(number) | Self::Change(number) => (*number).into(),
             Self::Value { value, .. } => match value {
                 GroupValue::Signed(value) => (*value).into(),
                 GroupValue::Unsigned(value) | GroupValue::Pointer(value) => (*value).into(),

@@ -20,7 +20,7 @@ use crate::groups::Names;
 use crate::input::{Files, Input, load_events};
 use crate::measure::Measure;
 use crate::output::Output;
-use crate::pairing::{By, Chain, Drops, KeyPart, Out, Pairing, Question};
+use crate::pairing::{By, Chain, Discipline, Drops, KeyPart, Out, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         bail!("no trace is given");
     }
     let preset = args.preset.as_deref().map(|name| presets.get(name)).transpose()?;
-    let question = question(args, &operations, preset)?;
+    let question = question(args.on.as_deref(), &args.by, args.discipline, args.drops, &operations, preset)?;
     let conditions = conditions(args, preset)?;
     let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
     let files = Files::open(&paths, &args.events, true)?;
@@ -161,7 +161,12 @@ fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &m
 }
 
 fn load(events: Vec<Input>) -> Result<EventIndex> {
-    load_events(events)?.context(
+    need_declared(load_events(events)?)
+}
+
+/// Declarations, without which no key is known.
+pub(super) fn need_declared(declared: Option<EventIndex>) -> Result<EventIndex> {
+    declared.context(
         "no trace-events file was given or found, and without it no arguments are known; \
          take the trace-events-all of the build that wrote the trace",
     )
@@ -178,7 +183,14 @@ fn conditions(args: &LatencyArgs, preset: Option<&Preset>) -> Result<Conditions>
 }
 
 /// The question that the command line and the preset ask; what stands on the command line counts first.
-fn question(args: &LatencyArgs, operations: &[PathBuf], preset: Option<&Preset>) -> Result<Question> {
+pub(super) fn question(
+    on: Option<&str>,
+    by: &[String],
+    discipline: Option<Discipline>,
+    drops: Drops,
+    operations: &[PathBuf],
+    preset: Option<&Preset>,
+) -> Result<Question> {
     let chain = match (operations, preset) {
         ([operation], None) => Chain::parse(&operation.to_string_lossy())?,
         ([], Some(preset)) => Chain::parse(&preset.operation)?,
@@ -186,18 +198,18 @@ fn question(args: &LatencyArgs, operations: &[PathBuf], preset: Option<&Preset>)
         ([_], Some(_)) => bail!("an operation and a preset are given, and there can be only one of them"),
         _ => bail!("{} operations are given, and there can be only one", operations.len()),
     };
-    let on = match (&args.on, preset.map(|preset| &preset.on)) {
+    let on = match (on, preset.map(|preset| &preset.on)) {
         (Some(on), _) => KeyPart::parse_all(on, &chain)?,
         (None, Some(on)) if !on.is_empty() => KeyPart::parse_all(on, &chain)?,
         _ => Vec::new(),
     };
     let by = match preset {
-        Some(preset) if args.by.is_empty() => &preset.by,
-        _ => &args.by,
+        Some(preset) if by.is_empty() => &preset.by,
+        _ => by,
     };
     let by = by.iter().map(|by| By::parse(by)).collect::<Result<_>>()?;
-    let discipline = args.discipline.or(preset.map(|preset| preset.discipline)).unwrap_or_default();
-    Ok(Question { chain, on, by, discipline, drops: args.drops })
+    let discipline = discipline.or(preset.map(|preset| preset.discipline)).unwrap_or_default();
+    Ok(Question { chain, on, by, discipline, drops })
 }
 
 fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
