@@ -473,8 +473,8 @@ pub(crate) struct DiffArgs {
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table, conflicts_with = "first")]
     pub(crate) format: TableFormat,
     /// With --first: only events that match; `-e -PATTERN` takes out again. With a `*` in it, `*` and `?` are wildcards
-    #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true, requires = "first")]
-    patterns: Vec<String>,
+    #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) patterns: Vec<String>,
     #[command(flatten)]
     pub(crate) filter: WhereArgs,
     /// Only records in this window of each trace: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms

@@ -5,7 +5,7 @@ mod first;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 use simpletrace_format::events::{ArgType, EventIndex};
 
@@ -30,6 +30,9 @@ use crate::trace::Trace;
 pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     if args.first {
         return first::run(args);
+    }
+    if !args.patterns.is_empty() {
+        bail!("-e goes with --first; otherwise the operation says which events there are");
     }
     let gates = Gates::parse(&args.fail_if, true)?;
     let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
@@ -265,6 +268,9 @@ impl Report {
                 report.push(cells, old, new, percentiles);
             }
         }
+        let place =
+            |name: &String| percentiles.iter().position(|percentile| *name == format!("p{}", percentile.text()));
+        report.at_the_end.sort_by_key(place);
         report
     }
 
