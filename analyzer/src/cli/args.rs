@@ -429,8 +429,8 @@ pub(crate) struct DiffArgs {
     /// Show the first record where the traces part, and some before it
     ///
     /// Records are compared in file order: the names of events, and their arguments in order. Times and processes do not count, nor do gaps.
-    /// An argument that is declared as a pointer counts as the how-manieth pointer of its trace it is, by first appearance, so that it does not
-    /// matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
+    /// Of an argument that is declared as a pointer only its number counts: pointers of each trace are numbered as they appear, so that it does
+    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
     #[arg(long)]
     pub(crate) first: bool,
     /// An operation that is known by name, instead of one that is spelled out
