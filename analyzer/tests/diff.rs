@@ -443,6 +443,19 @@ fn traces_part_where_names_or_arguments_do_and_nothing_else() {
             "they part behind 1 record: disk differs: pointer 2 by first appearance, and null\n  {one}- {two}+ [5.000000070 +0.000000070] 11 disk_read disk=0x0 sector=2 count=8\n"
         )
     );
+    // The same arguments, and names of the same length.
+    for name in ["ping", "pong"] {
+        let trace = sample::trace(ByteOrder::Little, |writer| {
+            writer.mapping(DONE, name)?;
+            writer.event(DONE, 1_000, 10, &[Value::Signed(7)])
+        });
+        dir.write(name, trace);
+    }
+    dir.write("p", "ping(int x) \"\"\npong(int x) \"\"\n");
+    assert_eq!(
+        first("ping pong --events p", 1),
+        "they part behind 0 records: the events differ\n- [0.000001000 +0.000000000] 10 ping x=7\n+ [0.000001000 +0.000000000] 10 pong x=7\n"
+    );
     // Left out by name or condition, they do not count, nor do the pointers in them.
     assert_eq!(first("old sector -e disk_done", 0), "1 record, and they are the same\n");
     assert_eq!(first("old sector -w sector<3", 0), "2 records, and they are the same\n");
