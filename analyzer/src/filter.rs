@@ -136,6 +136,11 @@ impl Globs {
         Self { globs: names.into_iter().map(|pattern| Glob { pattern, adds: true }).collect() }
     }
 
+    /// Whether there are none, so that all events are selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.globs.is_empty()
+    }
+
     pub(crate) fn selects(&self, name: &str) -> bool {
         let all_at_first = self.globs.first().is_none_or(|glob| !glob.adds);
         let decides = self.globs.iter().rev().find(|glob| matches(&glob.pattern, name));

@@ -142,6 +142,13 @@ impl Groups {
         values.collect::<Vec<_>>().join(" ")
     }
 
+    /// A group as the title of a picture, with the line's end; empty if nothing is grouped by.
+    pub(crate) fn title(&self, id: GroupId) -> String {
+        let terms: Vec<_> =
+            self.terms().zip(self.cells(id)).map(|(term, cell)| format!("{term}={}", cell.shown())).collect();
+        if terms.is_empty() { String::new() } else { format!("{}\n", terms.join(" ")) }
+    }
+
     /// What a pointer is called in tables: as its user calls it, or by the number of its first record.
     fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
         match value {

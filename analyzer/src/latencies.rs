@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use hdrhistogram::Histogram;
 
+use crate::render::{Cell as TableCell, Column};
+
 /// How many latencies are kept one by one in all, eight bytes each.
 pub(crate) const MAX_EXACT: usize = 16 << 20;
 /// How many digits of a latency a histogram keeps.
@@ -30,7 +32,7 @@ impl Budget {
     }
 }
 
-/// Latencies, in ns.
+/// Latencies, in ns, or other whole numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Latencies {
     budget: Budget,
@@ -138,17 +140,23 @@ impl Latencies {
 
     /// The latencies at percentiles, `None` for all if there are no latencies.
     pub(crate) fn at(&mut self, percentiles: &[Percentile]) -> Vec<Option<u64>> {
+        percentiles.iter().map(|percentile| self.at_rank(percentile.rank(self.count)?)).collect()
+    }
+
+    /// The latency of a rank, counted from 1; `None` if there are not so many.
+    pub(crate) fn at_rank(&mut self, rank: u64) -> Option<u64> {
+        // Once it is sorted, this costs no more than a look at each.
         self.values_ns.sort_unstable();
-        percentiles
-            .iter()
-            .map(|percentile| {
-                let rank = percentile.rank(self.count)?;
-                match &self.histogram {
-                    None => self.values_ns.get(rank as usize - 1).copied(),
-                    Some(histogram) => Some(at_rank(histogram, rank).clamp(self.least_ns, self.most_ns)),
-                }
-            })
-            .collect()
+        match &self.histogram {
+            None => self.values_ns.get((rank as usize).checked_sub(1)?).copied(),
+            Some(histogram) => Some(at_rank(histogram, rank).clamp(self.least_ns, self.most_ns)),
+        }
+    }
+
+    /// What [`columns`] of a table have of them.
+    pub(crate) fn cells(&mut self, percentiles: &[Percentile]) -> Vec<TableCell> {
+        let first = [self.least_ns(), self.mean_ns()];
+        first.into_iter().chain(self.at(percentiles)).chain([self.most_ns()]).map(TableCell::ns).collect()
     }
 
     /// The latencies at ranks, counted from 1 and at most the count; none if there are no latencies.
@@ -176,6 +184,12 @@ impl Latencies {
             }
         }
     }
+}
+
+/// Columns of a table for what latencies come to: least, mean, percentiles, most.
+pub(crate) fn columns(percentiles: &[Percentile]) -> impl Iterator<Item = Column> {
+    let names = percentiles.iter().map(Percentile::field);
+    ["min".to_owned(), "mean".to_owned()].into_iter().chain(names).chain(["max".to_owned()]).map(Column::time)
 }
 
 fn record(histogram: &mut Histogram<u64>, latency_ns: u64) {

@@ -72,6 +72,7 @@ impl Measure {
         match out {
             Out::Pair(pair) => self.pair(pair),
             Out::Suspect => self.suspect(),
+            Out::Depth { .. } => {}
         }
     }
 

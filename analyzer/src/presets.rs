@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize;
-use simpletrace_format::events::nearest;
+use simpletrace_format::events::{EventIndex, nearest};
 
-use crate::pairing::{By, Chain, Discipline, KeyPart};
+use crate::pairing::{By, Chain, Discipline, KeyPart, Question};
 
 /// Those that come with the program, as users see and copy them.
 pub(crate) const TEXT: &str = include_str!("presets.toml");
@@ -75,6 +75,18 @@ impl Presets {
                 bail!("there is no preset {name}; {hint}")
             }
         }
+    }
+
+    /// The names of those that a trace can answer: there are records of an event of each stage, and they have the arguments.
+    pub(crate) fn answered(&self, recorded: &[&str], declared: &EventIndex) -> Vec<String> {
+        let can_answer = |preset: &Preset| {
+            let Ok((chain, on, by)) = preset.parts() else { return false };
+            let has_stage =
+                |stage| recorded.iter().any(|name| chain.places(name).iter().any(|place| place.stage == stage));
+            // Few traces have the events, so that it seldom has to be asked what is declared.
+            (0..chain.len()).all(has_stage) && Question::new(chain, on, by).names(declared, true).is_ok()
+        };
+        self.iter().filter(|(_, preset)| can_answer(preset)).map(|(name, _)| name.to_owned()).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Preset)> {

@@ -70,6 +70,7 @@ fn the_json_report_has_the_same_facts() {
                 "second_headers": 0,
                 "unreadable": [],
                 "missing_parts": 0,
+            "presets": [],
             })
         );
     }

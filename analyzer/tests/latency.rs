@@ -244,7 +244,7 @@ fn what_is_asked_wrong_is_said_with_a_way_out() {
         (
             "disk.trace --on req --by vdv",
             &["virtio_blk_handle_* -> virtio_blk_req_complete"],
-            "--by vdv: none of the events has no argument vdv; did you mean vdev?",
+            "--by vdv: none of the events has an argument vdv; did you mean vdev?",
         ),
         (
             "disk.trace --on req --by vdev:log3",
@@ -318,6 +318,16 @@ fn presets_are_listed_copied_and_extended() {
     assert!(run.stderr.contains("note: mine is not exact: so it is\n"), "{}", run.stderr);
     let run = own.run("latency t --presets bad --preset mine").exits(2);
     assert!(run.stderr.starts_with("error: bad: TOML parse error at line 4, column 1\n"), "{}", run.stderr);
+}
+
+#[test]
+fn info_says_which_presets_a_trace_can_answer() {
+    let known = demo().run("info disk.trace -F json").exits(0).json()["presets"].clone();
+    assert_eq!(known, json!(["thread-pool", "virtio-blk", "virtio-blk-hops", "virtqueue-elem", "virtqueue-kick"]));
+    for preset in known.as_array().unwrap() {
+        let report = json(&demo(), &format!("disk.trace --preset {}", preset.as_str().unwrap()), &[]);
+        assert!(report["pairs"].as_u64().unwrap() > 0, "{preset}");
+    }
 }
 
 #[test]

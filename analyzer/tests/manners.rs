@@ -9,7 +9,7 @@ use simpletrace_format::{ByteOrder, EventId};
 use support::Dir;
 use support::sample;
 
-const COMMANDS: [&str; 5] = ["decode", "info", "events", "check", "generate"];
+const COMMANDS: [&str; 7] = ["decode", "info", "latency", "stats", "events", "check", "generate"];
 
 fn sample_dir() -> Dir {
     Dir::with([("t.trace", &sample::sample(ByteOrder::Little)), ("ev", sample::EVENTS)])

@@ -84,7 +84,7 @@ impl<'a> From<Option<&'a CStr>> for Arg<'a> {
 }
 
 /// Returns how many bytes the arguments take in a file, or `None` if no record can have so many.
-#[inline]
+#[inline(always)]
 pub(crate) fn payload_bytes(args: &[Arg<'_>]) -> Option<u32> {
     let mut bytes: usize = 0;
     for arg in args {
@@ -97,7 +97,8 @@ pub(crate) fn payload_bytes(args: &[Arg<'_>]) -> Option<u32> {
 }
 
 /// Hands the arguments as they stand in a file to `put`, eight bytes at a time, the first in the lowest bits; zeros fill the last up.
-#[inline]
+// Always: whether the compiler would is a matter of what else is in the crate, and costs a string twelve instructions.
+#[inline(always)]
 pub(crate) fn pack(args: &[Arg<'_>], put: impl FnMut(usize, u64)) {
     let mut packer = Packer { put, index: 0, bits: 0, filled: 0 };
     for arg in args {

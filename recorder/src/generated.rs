@@ -82,6 +82,11 @@ macro_rules! emit {
             $($event)::+::record($($arg),*);
         }
     };
+    (:: $($event:ident)::+ ($($arg:expr),* $(,)?)) => {
+        if ::$($event)::+::is_enabled() {
+            ::$($event)::+::record($($arg),*);
+        }
+    };
 }
 
 #[cfg(all(test, not(loom)))]

@@ -186,6 +186,8 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+    /// The recording cannot go on in another file of this name, as that is the one that it is in, perhaps by another name.
+    SameFile(PathBuf),
     /// There is no room for what is to survive the process.
     Segment {
         /// The folder in memory.
@@ -219,6 +221,7 @@ impl fmt::Display for Error {
                 write!(f, "the trace file has no name: {source}")
             }
             Self::File { path, source } => write!(f, "{} cannot be written: {source}", path.display()),
+            Self::SameFile(path) => write!(f, "{} is the trace file already", path.display()),
             Self::Segment { folder, source } => {
                 let folder = folder.display();
                 write!(

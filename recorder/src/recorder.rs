@@ -1,5 +1,6 @@
 //! Starting, steering and stopping a recording.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
@@ -13,7 +14,7 @@ use crate::options::{Clock, Error, Fork, Options, Policy};
 use crate::output::{Output, Rotation};
 use crate::report::Report;
 use crate::say::say;
-use crate::segment::Segment;
+use crate::segment::{Identity, Segment};
 use crate::serve::{Command, run};
 use crate::writeout::{Setup, Writeout, not_durable};
 use crate::{HUB, REGISTRY, fork};
@@ -44,6 +45,8 @@ pub(crate) struct Recording {
     thread: thread::JoinHandle<()>,
     /// The process that started it: a child that was made by other means than `fork` has no writer.
     process_id: u32,
+    /// The file that is written, and those that the writer was told to write and may get round to.
+    files: Vec<Identity>,
 }
 
 /// What a recording is started with, here or in a child.
@@ -149,18 +152,40 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
+    /// [`Error::SameFile`] unless it is written in parts, [`Error::File`], after which recording goes on in the old file; [`Error::Timeout`], [`Error::WriterDied`], [`Error::NotRecording`].
     pub fn set_file(&self, file: &Path) -> Result<(), Error> {
-        let (number, rotation) = (self.number, self.plan()?.options.rotation);
-        let output = create(file, rotation)?;
-        self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(Box::new(output), reply))?
-            .map_err(|source| Error::File { path: file.to_owned(), source })?;
+        let plan = self.plan()?;
+        self.must_differ(&plan.options, file)?;
+        let output = create(file, plan.options.rotation)?;
+        let identity = output.identity();
+        let asked = self.ask(DEFAULT_TIMEOUT, |reply| Command::SetOutput(Box::new(output), reply));
         if let Session::Recording(recording) = &mut *lock_session()
-            && recording.is(number)
+            && recording.is(self.number)
         {
-            recording.plan.options.file = absolute(file);
+            match &asked {
+                Ok(Ok(())) => {
+                    recording.plan.options.file = absolute(file);
+                    recording.files = identity.into_iter().collect();
+                }
+                Err(Error::Timeout) => recording.files.extend(identity),
+                _ => {}
+            }
         }
-        Ok(())
+        asked?.map_err(|source| Error::File { path: file.to_owned(), source })
+    }
+
+    /// Whether `file` is another one than the one that is written: that would be emptied, and the lock on it lost.
+    fn must_differ(&self, options: &Options, file: &Path) -> Result<(), Error> {
+        let is_same = match &*lock_session() {
+            // Parts begin again, and those before count as written.
+            Session::Recording(_) if options.rotation.is_some() => false,
+            Session::Recording(recording) => std::fs::metadata(crate::output::expand(file)).is_ok_and(|found| {
+                let found = Identity { device: found.dev(), inode: found.ino() };
+                recording.is(self.number) && recording.files.contains(&found)
+            }),
+            _ => false,
+        };
+        if is_same { Err(Error::SameFile(file.to_owned())) } else { Ok(()) }
     }
 
     /// Stops writing events to the file; they are counted as lost, and so are those that a target has not taken yet. [`on`](Self::on) goes on behind what is in the file.
@@ -286,8 +311,8 @@ fn begin(plan: Plan, file: &Path) -> Result<(), Error> {
     let begun = make_writer(&plan.options, file);
     let mut session = lock_session();
     match begun {
-        Ok((commands, thread)) => {
-            *session = Session::Recording(Recording { plan, commands, thread, process_id: std::process::id() });
+        Ok((commands, thread, files)) => {
+            *session = Session::Recording(Recording { plan, commands, thread, process_id: std::process::id(), files });
             Ok(())
         }
         Err(error) => {
@@ -297,9 +322,13 @@ fn begin(plan: Plan, file: &Path) -> Result<(), Error> {
     }
 }
 
-fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, thread::JoinHandle<()>), Error> {
+/// A writer at work: the way to it, its thread, and its file.
+type Writer = (Sender<Command>, thread::JoinHandle<()>, Vec<Identity>);
+
+fn make_writer(options: &Options, file: &Path) -> Result<Writer, Error> {
     HUB.begin_recording();
     let output = create(file, options.rotation)?;
+    let files = output.identity().into_iter().collect();
     let segment = options.is_durable.then(|| make_segment(options, &output, file)).transpose()?;
     HUB.rings.set_ring_bytes(options.ring_bytes);
     HUB.rings.set_segment(segment);
@@ -312,7 +341,8 @@ fn make_writer(options: &Options, file: &Path) -> Result<(Sender<Command>, threa
         HUB.rings.set_segment(None);
         segment.remove();
     }
-    begun
+    let (commands, thread) = begun?;
+    Ok((commands, thread, files))
 }
 
 fn make_segment(options: &Options, output: &Output, file: &Path) -> Result<&'static Segment, Error> {
@@ -404,6 +434,12 @@ pub(crate) fn begin_in_child() -> Result<(), Error> {
 fn absolute(file: &Path) -> PathBuf {
     let file = crate::output::expand(file);
     std::path::absolute(&file).unwrap_or(file)
+}
+
+/// The name as it is without links and `..` in front of it; `None` if there is no such folder.
+pub(crate) fn whole_name(file: &Path) -> Option<PathBuf> {
+    let file = absolute(file);
+    Some(file.parent()?.canonicalize().ok()?.join(file.file_name()?))
 }
 
 fn create(file: &Path, rotation: Option<Rotation>) -> Result<Output, Error> {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Option(given) => write!(f, "-trace {given}"),
-            Self::Line(file, line) => write!(f, "{}:{line}", file.display()),
+            Self::Line(file, line) => write!(f, "{}:{line}", shown(file.as_os_str())),
         }
     }
 }
@@ -112,7 +112,7 @@ impl fmt::Display for TraceError {
         match self {
             Self::Option { given, fault } => write!(f, "-trace {given}: {fault}"),
             Self::EventsFile { path, source } => {
-                write!(f, "the events file {} cannot be read: {source}", path.display())
+                write!(f, "the events file {} cannot be read: {source}", shown(path.as_os_str()))
             }
             Self::UnknownEvent { place, name, nearest } => {
                 write!(f, "{place}: there is no event {name:?}; ")?;
@@ -170,7 +170,12 @@ impl TraceOptions {
         for rule in &self.rules {
             REGISTRY.switch(&rule.pattern, true);
         }
-        self.notes.iter().chain(&notes).for_each(|note| say(&format!("simpletrace: {note}")));
+        const SAID: usize = 10;
+        let notes: Vec<_> = self.notes.iter().chain(&notes).collect();
+        notes.iter().take(SAID).for_each(|note| say(&format!("simpletrace: {note}")));
+        if notes.len() > SAID {
+            say(&format!("simpletrace: -trace: {} more of these are not shown", notes.len() - SAID));
+        }
         Ok(control)
     }
 
@@ -196,11 +201,14 @@ impl TraceOptions {
     }
 
     fn add(&mut self, given: &OsStr) -> Result<(), TraceError> {
-        let text = given.display().to_string();
+        let text = shown(given);
         let fault = |fault: String| TraceError::Option { given: text.clone(), fault };
         let (mut enable, mut events) = (None, None);
         for (key, value) in split(given.as_bytes()) {
-            let (key, path) = (String::from_utf8_lossy(&key).into_owned(), PathBuf::from(OsString::from_vec(value)));
+            let key = String::from_utf8_lossy(&key).into_owned();
+            let is_flag = matches!(&*key, "durable" | "threads");
+            let value = value.or_else(|| (is_flag || !is_key(&key)).then(|| b"on".to_vec()));
+            let path = PathBuf::from(OsString::from_vec(value.unwrap_or_default()));
             if path.as_os_str().is_empty() {
                 return Err(fault(format!("{key}= has no value")));
             }
@@ -232,7 +240,7 @@ impl TraceOptions {
             self.add_rule(&pattern, Place::Option(text.clone()));
         }
         if let Some(path) = events {
-            let text = fs::read(&path).map_err(|source| TraceError::EventsFile { path: path.clone(), source })?;
+            let text = read(&path).map_err(|source| TraceError::EventsFile { path: path.clone(), source })?;
             let text = String::from_utf8(text).map_err(|_| {
                 let source = io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
                 TraceError::EventsFile { path: path.clone(), source }
@@ -251,6 +259,19 @@ impl TraceOptions {
             self.rules.push(Rule { pattern: pattern.to_owned(), place });
         }
     }
+}
+
+/// Reads an events file.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    /// Longer than the names of as many events as there may be.
+    const MAX_BYTES: u64 = 4 << 20;
+
+    let mut text = Vec::new();
+    fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
 }
 
 /// Does what `-trace` options ask, in the way of a command: `help` prints the events and exits with 0; an error is one line on stderr, the program's
@@ -280,8 +301,10 @@ pub fn trace_or_exit<S: AsRef<OsStr>>(given: impl IntoIterator<Item = S>) -> Con
 }
 
 fn print_and_exit() -> ! {
-    let _ = io::stdout().write_all(event_list().as_bytes());
-    std::process::exit(0)
+    let written = io::stdout().write_all(event_list().as_bytes());
+    // Whoever reads it may have seen enough.
+    let is_error = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    std::process::exit(is_error.into())
 }
 
 /// The names of all events that are registered, one a line, as `-trace help` prints them.
@@ -334,21 +357,21 @@ fn long_option(arg: &OsStr, names: &[&str], rest: &mut impl Iterator<Item = OsSt
     Some(long)
 }
 
-/// The keys and values of an option. What stands first without a key is `enable`'s value, what stands so behind it is `on`.
-fn split(mut rest: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// The keys and values of an option. What stands first without a key is `enable`'s value, what stands so behind it is a key without a value.
+fn split(mut rest: &[u8]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     while !rest.is_empty() {
         let ends = rest.iter().position(|byte| b"=,".contains(byte)).unwrap_or(rest.len());
         let (key, value) = if rest.get(ends) == Some(&b'=') {
             let key = rest[..ends].to_vec();
             rest = &rest[ends + 1..];
-            (key, value(&mut rest))
+            (key, Some(value(&mut rest)))
         } else if found.is_empty() {
-            (b"enable".to_vec(), value(&mut rest))
+            (b"enable".to_vec(), Some(value(&mut rest)))
         } else {
             let key = rest[..ends].to_vec();
             rest = rest.get(ends + 1..).unwrap_or_default();
-            (key, b"on".to_vec())
+            (key, None)
         };
         found.push((key, value));
     }
@@ -375,6 +398,13 @@ fn value(rest: &mut &[u8]) -> Vec<u8> {
             }
         }
     }
+}
+
+const KEYS: [&str; 10] =
+    ["enable", "events", "file", "buffer", "clock", "durable", "fork", "policy", "rotate", "threads"];
+
+fn is_key(key: &str) -> bool {
+    KEYS.contains(&key)
 }
 
 /// Sets one of our own keys.
@@ -411,7 +441,7 @@ fn set(options: &mut Options, key: &str, value: &str) -> Result<(), String> {
         }
         "rotate" => {
             let (bytes, keep) = match value.split_once(':') {
-                Some((bytes, keep)) => (size(bytes), keep.parse().ok().map(Some)),
+                Some((bytes, keep)) => (size(bytes), number(keep).and_then(|keep| keep.try_into().ok()).map(Some)),
                 None => (size(value), Some(None)),
             };
             *options = match (bytes, keep) {
@@ -430,8 +460,6 @@ fn set(options: &mut Options, key: &str, value: &str) -> Result<(), String> {
         }
         "threads" => options.thread_ids = on()?,
         _ => {
-            const KEYS: [&str; 10] =
-                ["enable", "events", "file", "buffer", "clock", "durable", "fork", "policy", "rotate", "threads"];
             let nearest = nearest(key, KEYS).map_or_else(String::new, |nearest| format!("Did you mean {nearest}=? "));
             let keys = KEYS.map(|key| format!("{key}=")).join(", ");
             return Err(format!("there is no {key}=. {nearest}A pattern comes first; the keys are {keys}"));
@@ -463,6 +491,12 @@ fn duration(text: &str) -> Option<Duration> {
         "s" => Some(Duration::from_secs(number)),
         _ => None,
     }
+}
+
+/// Text as an error has it: in one line, and no command to a terminal.
+fn shown(text: &OsStr) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.display().to_string().chars().map(escape).collect()
 }
 
 /// Digits and nothing else.

@@ -29,7 +29,6 @@ impl Buckets {
         self.counts[place] += count;
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "`stats` is to draw arguments"))]
     #[inline]
     pub(crate) fn add_signed(&mut self, value: i64, count: u64) {
         match u64::try_from(value) {

@@ -28,7 +28,6 @@ pub(crate) enum Unit {
     /// Times, shown in whatever unit fits, to three digits.
     Ns,
     /// Numbers, shown exactly.
-    #[cfg_attr(not(test), expect(dead_code, reason = "`stats` is to draw arguments"))]
     Plain,
 }
 

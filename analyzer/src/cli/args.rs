@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::chart::Buckets;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::formats::{Formats, V0Ids};
@@ -79,6 +80,19 @@ Example:
   simpletrace-rs diff --first old.trace new.trace trace-events-all -e 'virtio_blk_*'")
     )]
     Diff(DiffArgs),
+    /// Count events, and say how often they come, what their arguments are, or how many operations are under way
+    #[command(
+        override_usage = "simpletrace-rs stats [OPTIONS] TRACE... [EVENTS]
+       simpletrace-rs stats [OPTIONS] TRACE... [EVENTS] --of EVENT.ARG
+       simpletrace-rs stats [OPTIONS] TRACE... [EVENTS] --depth 'BEGIN -> END' --on KEY",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs stats trace-1234 trace-events-all -e 'virtio_blk_*'
+  simpletrace-rs stats trace-1234 trace-events-all --of blk_co_preadv.bytes --by blk --hist
+  simpletrace-rs stats trace-1234 trace-events-all --depth 'thread_pool_submit -> thread_pool_complete' --on req")
+    )]
+    Stats(StatsArgs),
     /// List and search declarations, and say what does not fit between them and a trace
     #[command(after_help = concat!(exit_codes!(), "
 
@@ -334,6 +348,63 @@ pub(crate) struct InfoArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// What values an argument has, of one event or of all that have it
+    #[arg(long, value_name = "[EVENT.]ARG", conflicts_with = "depth")]
+    pub(crate) of: Option<String>,
+    /// How many operations are under way: 'BEGIN -> END' as for `latency`, or those of a preset
+    #[arg(long, conflicts_with_all = ["by", "hist"])]
+    pub(crate) depth: bool,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
+    /// Also show how many are under way in each interval
+    #[arg(long, value_name = "TIME", value_parser = interval_ns, requires = "depth")]
+    pub(crate) every: Option<u64>,
+    /// Group by arguments or `pid`, with --of also by `event`; ARG:log2 groups by powers of two
+    #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// Percentiles, by nearest rank
+    #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
+    pub(crate) percentiles: Vec<Percentile>,
+    /// Draw the values of --of: by powers of two, or in finer parts of them
+    #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true, requires = "of")]
+    pub(crate) hist: Option<Hist>,
+    /// Draw with ASCII only
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) names: Option<PathBuf>,
+    /// How to print the result
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+}
+
+/// How records are paired.
+#[derive(Debug, Args)]
+pub(crate) struct OperationArgs {
+    /// An operation that is known by name, instead of one that is spelled out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// A file with presets of your own; `generate presets` prints those that there are
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) presets: Vec<PathBuf>,
+    /// The arguments that the records of one operation have in common; A=B if their names differ
+    ///
+    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
+    /// of which stage.
+    #[arg(long, value_name = "ARG[,...]")]
+    pub(crate) on: Option<String>,
+    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
+    #[arg(long, value_enum, value_name = "DISCIPLINE")]
+    pub(crate) discipline: Option<Discipline>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LatencyArgs {
     /// Trace files, read as one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
     ///
@@ -346,27 +417,14 @@ pub(crate) struct LatencyArgs {
     pub(crate) events: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) formats: FormatArgs,
-    /// An operation that is known by name, instead of one that is spelled out
-    #[arg(long, value_name = "NAME")]
-    pub(crate) preset: Option<String>,
-    /// A file with presets of your own; `generate presets` prints those that there are
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) presets: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
     /// List the presets
     #[arg(long)]
     pub(crate) list: bool,
-    /// The arguments that the records of one operation have in common; A=B if their names differ
-    ///
-    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
-    /// of which stage.
-    #[arg(long, value_name = "ARG[,...]")]
-    pub(crate) on: Option<String>,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
-    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
-    #[arg(long, value_enum, value_name = "DISCIPLINE")]
-    pub(crate) discipline: Option<Discipline>,
     /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub(crate) drops: Drops,
@@ -431,25 +489,15 @@ pub(crate) struct DiffArgs {
     /// Records are compared in file order: the names of events, and their arguments in order. Times and processes do not count, nor do gaps.
     /// Of an argument that is declared as a pointer only its number counts: pointers of each trace are numbered as they appear, so that it does
     /// not matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["preset", "presets", "on", "discipline"])]
     pub(crate) first: bool,
-    /// An operation that is known by name, instead of one that is spelled out
-    #[arg(long, value_name = "NAME", conflicts_with = "first")]
-    pub(crate) preset: Option<String>,
-    /// A file with presets of your own; `generate presets` prints those that there are
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "first")]
-    pub(crate) presets: Vec<PathBuf>,
-    /// The arguments that the records of one operation have in common; A=B if their names differ
-    #[arg(long, value_name = "ARG[,...]", conflicts_with = "first")]
-    pub(crate) on: Option<String>,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     ///
     /// Groups of the two traces are the same if their values are. Pointers are not grouped by, as no run has the addresses of another.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
     pub(crate) by: Vec<String>,
-    /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
-    #[arg(long, value_enum, value_name = "DISCIPLINE", conflicts_with = "first")]
-    pub(crate) discipline: Option<Discipline>,
     /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, conflicts_with = "first")]
     pub(crate) drops: Drops,
@@ -509,13 +557,22 @@ fn interval_ns(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How latencies are put together.
+/// How latencies or numbers are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hist {
     /// By powers of two
     Log2,
     /// Each power of two in eight parts
     LogLinear,
+}
+
+impl Hist {
+    pub(crate) fn buckets(self) -> Buckets {
+        Buckets::new(match self {
+            Self::Log2 => 0,
+            Self::LogLinear => 3,
+        })
+    }
 }
 
 /// How a table is printed.

@@ -204,7 +204,14 @@ mod unix {
             let id = json!("ctl");
             let request = json!({ "execute": command, "arguments": arguments, "id": id });
             self.stream.set_write_timeout(Some(PATIENCE))?;
-            self.stream.write_all(format!("{request}\r\n").as_bytes()).map_err(|error| self.cannot_talk(error))?;
+            if let Err(error) = self.stream.write_all(format!("{request}\r\n").as_bytes()) {
+                // Whoever closes the connection in the middle of a request may have said why.
+                let said = self.receive().ok().and_then(|said| Some(said["error"]["desc"].as_str()?.to_owned()));
+                return match said {
+                    Some(desc) => Ok(Err(Refusal { is_unknown: false, desc })),
+                    None => Err(self.cannot_talk(error)),
+                };
+            }
             loop {
                 let mut reply = self.receive()?;
                 // Anything else is an event, or the end of something that somebody else asked for.

@@ -14,6 +14,7 @@ use crate::chart::{Rates, Style, TimeCells, spark};
 use crate::findings::{Outcome, count};
 use crate::input::{Files, Input, load_events};
 use crate::output::Output;
+use crate::presets::Presets;
 use crate::progress::Bar;
 use crate::render::{printable, utc};
 use crate::rewrite::CommonFacts;
@@ -229,6 +230,9 @@ impl Tally {
         let findings = &trace.findings;
         let counts = self.kinds.iter().map(|kind| kind.records);
         let over_time = self.rates.finish(span.unwrap_or_default(), counts);
+        let recorded: Vec<_> = events.iter().map(|event| event.event.as_str()).collect();
+        let presets =
+            Presets::load([]).map_or(Vec::new(), |presets| presets.answered(&recorded, trace.kinds.declared()));
         Report {
             over_time,
             schema: "simpletrace-rs.info/1",
@@ -274,6 +278,7 @@ impl Tally {
             second_headers: findings.second_headers,
             unreadable: findings.unreadable.clone(),
             missing_parts: findings.missing_parts,
+            presets,
         }
     }
 }
@@ -309,6 +314,8 @@ struct Report {
     second_headers: u64,
     unreadable: Vec<String>,
     missing_parts: u64,
+    /// What `latency` can answer.
+    presets: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -489,6 +496,10 @@ impl Report {
                 _ => "yes, see below".to_owned(),
             },
         );
+        if !self.presets.is_empty() {
+            line("latency", format!("presets {}", self.presets.join(", ")));
+            extra_lines += 1;
+        }
         let shown = if all { self.events.len() } else { shown_by_default(extra_lines).min(self.events.len()) };
         let shown = &self.events[..shown];
         let sparks = pictures

@@ -9,9 +9,11 @@ mod events;
 mod generate;
 mod info;
 mod latency;
+mod operation;
 mod recover;
 mod repair;
 mod slice;
+mod stats;
 
 use std::process::ExitCode;
 
@@ -21,8 +23,10 @@ use anyhow::{Context as _, Result};
 use clap::Parser as _;
 use simpletrace_format::events::EventIndex;
 
+use crate::chart::{Buckets, Style, Unit, histogram};
 use crate::filter::Selection;
 use crate::findings::Outcome;
+use crate::latencies::Percentile;
 use crate::output::{Output, is_broken_pipe};
 use crate::say;
 
@@ -47,6 +51,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Info(args) => info::run(&args),
         args::Command::Latency(args) => latency::run(&args),
         args::Command::Diff(args) => diff::run(&args),
+        args::Command::Stats(args) => stats::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
         args::Command::Recover(args) => recover::run(&args),
@@ -55,6 +60,19 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Generate(args) => generate::run(&args),
     }
+}
+
+/// Draws values by size, with marks where percentiles are.
+fn draw(
+    buckets: &Buckets,
+    unit: Unit,
+    percentiles: &[Percentile],
+    at: impl Iterator<Item = Option<i128>>,
+    style: Style,
+) -> String {
+    let names: Vec<_> = percentiles.iter().map(|percentile| format!("p{}", percentile.text())).collect();
+    let marks: Vec<_> = names.iter().zip(at).filter_map(|(name, at)| Some((name.as_str(), at?))).collect();
+    histogram(buckets, unit, &marks, style)
 }
 
 /// Prints what the filters come to; nothing has been read of the trace but that it is one.

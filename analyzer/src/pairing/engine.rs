@@ -42,6 +42,23 @@ pub(crate) struct Counts {
     pub(crate) backwards: u64,
 }
 
+impl Counts {
+    /// Each by its name, with what it means if that has to be said.
+    pub(crate) fn each(&self) -> [(&'static str, u64, &'static str); 8] {
+        let Self { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards } = *self;
+        [
+            ("begins", begins, ""),
+            ("pairs", pairs, ""),
+            ("open", open, "had not ended when the trace did"),
+            ("replaced", replaced, "had not ended when the next with the same key began"),
+            ("ignored", ignored, "began while another with the same key was under way"),
+            ("incomplete", incomplete, "ended without a stage between"),
+            ("orphans", orphans, "later records without a beginning before them"),
+            ("backwards", backwards, "have records that are too far out of order"),
+        ]
+    }
+}
+
 /// An operation under way.
 struct Open<T> {
     begin_ns: u64,

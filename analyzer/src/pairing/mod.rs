@@ -8,16 +8,18 @@ mod engine;
 mod order;
 mod role;
 
+use std::fmt;
+
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use foldhash::fast::RandomState;
 use simpletrace_format::Value;
 use simpletrace_format::events::{ArgType, EventIndex, nearest};
 
-pub(crate) use chain::{Chain, KeyPart};
+pub(crate) use chain::{Chain, KeyPart, Side};
 pub(crate) use engine::{Counts, Discipline};
-pub(crate) use order::{WINDOW_ITEMS, WINDOW_NS};
-pub(crate) use role::{By, MAX_BY, MAX_KEY};
+pub(crate) use order::{Order, late_means};
+pub(crate) use role::{By, MAX_BY, MAX_KEY, Picks};
 
 use crate::fit::Fit;
 use crate::groups::{GroupId, GroupValue, Groups};
@@ -25,7 +27,6 @@ use crate::numbers::Numbers;
 use crate::render::Cell;
 use crate::trace::{Event, Item};
 use engine::{Engine, Pair, Tag};
-use order::Order;
 use role::Role;
 
 /// What is asked of a trace.
@@ -50,7 +51,22 @@ pub(crate) enum Drops {
     Fail,
 }
 
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.chain)?;
+        for (place, part) in self.on.iter().enumerate() {
+            write!(f, "{}{part}", if place == 0 { " on " } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
 impl Question {
+    /// What is asked, if nothing else is said.
+    pub(crate) fn new(chain: Chain, on: Vec<KeyPart>, by: Vec<By>) -> Self {
+        Self { chain, on, by, discipline: Discipline::default(), drops: Drops::default() }
+    }
+
     /// Checks the question against the declarations, and says which events it is about. One that is declared for each stage is enough if others `may_lack`.
     ///
     /// # Errors
@@ -67,9 +83,6 @@ impl Question {
         if self.on.len() > MAX_KEY {
             bail!("--on has {} parts, and the most is {MAX_KEY}", self.on.len());
         }
-        if self.by.len() > MAX_BY {
-            bail!("--by has {} arguments, and the most is {MAX_BY}", self.by.len());
-        }
         let mut names: Vec<String> = Vec::new();
         let mut of_chain: Vec<_> = declared.names().filter(|name| !self.chain.places(name).is_empty()).collect();
         // Whatever order a hash table has them in, the same fault is told.
@@ -84,7 +97,9 @@ impl Question {
                 self.chain.places(name).iter().flat_map(|place| self.on.iter().map(move |part| (place, part)))
             {
                 match part.arg(name, place.stage) {
-                    Some(arg) if is_plain && !has(arg) => bail!("{}", no_such_arg(name, arg, &args)),
+                    Some(arg) if is_plain && !has(arg) => {
+                        bail!("{}", no_such_arg(&format!("{name} has no"), arg, &args))
+                    }
                     None if is_plain => bail!("--on {part} says of no argument of {name}; write EVENT.ARG=EVENT.ARG"),
                     _ => {}
                 }
@@ -96,20 +111,9 @@ impl Question {
                 bail!("no event that is declared matches {}", self.chain.stage(stage));
             }
         }
-        for by in &self.by {
-            let has = |name: &String| {
-                let places = self.chain.places(name);
-                let event = declared.get(name).and_then(|found| found.event);
-                places.iter().any(|place| by.side.is_of(name, place.stage))
-                    && event.is_some_and(|event| event.args.iter().any(|arg| arg.name == by.side.arg))
-            };
-            if !matches!(&*by.side.arg, "pid" | "event") && !names.iter().any(has) {
-                let all = names.iter().filter_map(|name| declared.get(name)?.event).flat_map(|event| event.args);
-                let all: Vec<_> = all.map(|arg| arg.name).collect();
-                let all: Vec<_> = all.iter().map(String::as_str).collect();
-                bail!("--by {}: {}", by.text, no_such_arg("none of the events", &by.side.arg, &all));
-            }
-        }
+        check_by(&self.by, &names, declared, |side, name| {
+            self.chain.places(name).iter().any(|place| side.is_of(name, place.stage))
+        })?;
         Ok(names)
     }
 
@@ -127,7 +131,37 @@ impl Question {
     }
 }
 
-fn no_such_arg(event: &str, arg: &str, args: &[&str]) -> String {
+/// Checks what is grouped by against the declarations of events; an argument `is_of` an event or not.
+///
+/// # Errors
+///
+/// An argument that none of them has, or too many.
+pub(crate) fn check_by(
+    by: &[By],
+    names: &[String],
+    declared: &EventIndex,
+    is_of: impl Fn(&Side, &str) -> bool,
+) -> Result<()> {
+    if by.len() > MAX_BY {
+        bail!("--by has {} arguments, and the most is {MAX_BY}", by.len());
+    }
+    for by in by.iter().filter(|by| !matches!(&*by.side.arg, "pid" | "event")) {
+        let event = |name: &String| declared.get(name).and_then(|found| found.event);
+        let has = |name: &String| {
+            is_of(&by.side, name)
+                && event(name).is_some_and(|event| event.args.iter().any(|arg| arg.name == by.side.arg))
+        };
+        if !names.iter().any(has) {
+            let all: Vec<_> = names.iter().filter_map(event).flat_map(|event| event.args).map(|arg| arg.name).collect();
+            let all: Vec<_> = all.iter().map(String::as_str).collect();
+            bail!("--by {}: {}", by.text, no_such_arg("none of the events has an", &by.side.arg, &all));
+        }
+    }
+    Ok(())
+}
+
+/// Says that somebody `lacks` an argument, with the nearest of those that there are.
+pub(crate) fn no_such_arg(lacks: &str, arg: &str, args: &[&str]) -> String {
     let mut args = args.to_vec();
     args.sort_unstable();
     args.dedup();
@@ -136,7 +170,7 @@ fn no_such_arg(event: &str, arg: &str, args: &[&str]) -> String {
         None if args.is_empty() => "there are none".to_owned(),
         None => format!("there are {}", args.join(", ")),
     };
-    format!("{event} has no argument {arg}; {hint}")
+    format!("{lacks} argument {arg}; {hint}")
 }
 
 /// What pairing hands on.
@@ -145,6 +179,11 @@ pub(crate) enum Out<'a> {
     /// Events are missing somewhere within the time since the last of these, or since the beginning: whatever was handed on since then and ended
     /// within may not be what it seems.
     Suspect,
+    /// How many operations are under way behind a record, if that [was asked for](Pairing::tell_depth).
+    Depth {
+        time_ns: u64,
+        under_way: u64,
+    },
 }
 
 /// An operation with all its stages.
@@ -327,6 +366,7 @@ struct Pairs<K> {
     in_gap: bool,
     /// When the last gap ended.
     gap_end_ns: Option<u64>,
+    tells_depth: bool,
 }
 
 impl Pairing {
@@ -352,6 +392,14 @@ impl Pairing {
             records,
             samples,
             knows_gaps: false,
+        }
+    }
+
+    /// From now on hands on how many operations are under way.
+    pub(crate) fn tell_depth(&mut self) {
+        match &mut self.matcher {
+            Matcher::Short(matched) => matched.pairs.tells_depth = true,
+            Matcher::Long(matched) => matched.pairs.tells_depth = true,
         }
     }
 
@@ -511,6 +559,7 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
                 engine: Engine::new(question.chain.len(), question.discipline),
                 in_gap: false,
                 gap_end_ns: None,
+                tells_depth: false,
             },
         }
     }
@@ -528,6 +577,7 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
 impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
     #[inline]
     fn step(&mut self, time_ns: u64, step: Step<K>, out: &mut impl FnMut(Out<'_>)) {
+        let is_record = matches!(step, Step::Record { .. });
         match step {
             Step::Record { key, stage: 0, kept } => self.engine.begin(time_ns, key, kept),
             Step::Record { key, stage, kept } => {
@@ -545,6 +595,9 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
                 self.gap_end_ns = Some(time_ns);
                 out(Out::Suspect);
             }
+        }
+        if self.tells_depth && is_record {
+            out(Out::Depth { time_ns, under_way: self.engine.counts().open });
         }
     }
 }

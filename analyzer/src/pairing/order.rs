@@ -9,6 +9,11 @@ pub(crate) const WINDOW_NS: u64 = 100_000_000;
 /// How many are held back at most.
 pub(crate) const WINDOW_ITEMS: usize = 1 << 16;
 
+/// What has become of records that came too late.
+pub(crate) fn late_means() -> String {
+    format!("records came more than {} ms or {WINDOW_ITEMS} records too late to be put in order", WINDOW_NS / 1_000_000)
+}
+
 /// Hands on what it is given in order of time; of equal times, in the order in which they came.
 pub(crate) struct Order<T> {
     waiting: VecDeque<(u64, T)>,

@@ -19,6 +19,11 @@ pub(crate) struct Role {
     pub(crate) stage: usize,
     /// The number of what the `*` of its pattern stands for.
     pub(crate) star: u32,
+    picks: Picks,
+}
+
+/// What is taken out of the records of an event.
+pub(crate) struct Picks {
     steps: Vec<Step>,
     /// Where the process's id goes.
     pid: Slots,
@@ -63,21 +68,40 @@ impl Role {
     }
 
     fn at(kind: &Kind, stage: usize, star: u32, question: &Question) -> Option<Self> {
+        let key = question.on.iter().map(|part| part.arg(&kind.name, stage));
+        Some(Self { stage, star, picks: Picks::new(kind, key, &question.by, stage)? })
+    }
+
+    /// Takes what is needed out of a record; `None` if it is too short.
+    #[inline]
+    pub(crate) fn take<'a>(&self, record: &EventRecord<'a>, name: &'a str) -> Option<Taken<'a>> {
+        self.picks.take(record, name)
+    }
+}
+
+impl Picks {
+    /// The arguments of a key, and those to group by, of an event at a stage; `None` if it lacks one of the former.
+    pub(crate) fn new<'n>(
+        kind: &Kind,
+        key: impl Iterator<Item = Option<&'n str>>,
+        by: &[By],
+        stage: usize,
+    ) -> Option<Self> {
         let args = kind.args();
         // For each argument, where it goes.
         let mut slots = vec![Slots { key: NONE, by: NONE }; args.len()];
         let mut pid = Slots { key: NONE, by: NONE };
         let mut event_by = NONE;
         let find = |name: &str| args.iter().position(|arg| arg.name == name);
-        for (slot, part) in question.on.iter().enumerate() {
-            let name = part.arg(&kind.name, stage)?;
+        for (slot, name) in key.enumerate() {
+            let name = name?;
             match find(name) {
                 Some(arg) => slots[arg].key = slot as u8,
                 None if name == "pid" => pid.key = slot as u8,
                 None => return None,
             }
         }
-        for (slot, by) in question.by.iter().enumerate().filter(|(_, by)| by.side.is_of(&kind.name, stage)) {
+        for (slot, by) in by.iter().enumerate().filter(|(_, by)| by.side.is_of(&kind.name, stage)) {
             match (find(&by.side.arg), &*by.side.arg) {
                 (Some(arg), _) => slots[arg].by = slot as u8,
                 (None, "pid") => pid.by = slot as u8,
@@ -85,7 +109,7 @@ impl Role {
                 (None, _) => {}
             }
         }
-        Some(Self { stage, star, steps: steps(kind, &slots), pid, event_by })
+        Some(Self { steps: steps(kind, &slots), pid, event_by })
     }
 
     /// Takes what is needed out of a record; `None` if it is too short.

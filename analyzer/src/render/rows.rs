@@ -35,6 +35,8 @@ pub(crate) enum Cell {
     Ns(u64),
     /// So many a second, or another number that is not whole.
     Number(f64),
+    /// A mean of whole numbers, which may be small.
+    Mean(f64),
     /// A part of 1.
     Share(f64),
     /// By what part of the old something has changed.
@@ -53,7 +55,14 @@ const UNITS: [Unit; 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)
 impl Rows {
     /// No rows yet, and these columns.
     pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
-        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+        let mut columns: Vec<Column> = columns.into_iter().collect();
+        // An argument that is grouped by stands in front, and may be called as a column behind is, which others rely on.
+        for place in 0..columns.len() {
+            if columns[place + 1..].iter().any(|behind| behind.name == columns[place].name) {
+                columns[place].name += "_2";
+            }
+        }
+        Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row with a cell for each column.
@@ -157,6 +166,11 @@ impl Cell {
         ns.map_or(Self::Empty, Self::Ns)
     }
 
+    /// How many there are a second, if they took any time.
+    pub(crate) fn per_s(count: u64, span_ns: u64) -> Self {
+        if span_ns > 0 { Self::Number(count as f64 * 1e9 / span_ns as f64) } else { Self::Empty }
+    }
+
     /// As a table has it, if it is no time.
     pub(crate) fn shown(&self) -> String {
         self.text(("ns", 1))
@@ -166,7 +180,7 @@ impl Cell {
         match self {
             Self::Empty | Self::Text(_) => true,
             Self::Value { value, .. } => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
-            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Share(_) | Self::Change(_) => false,
+            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Mean(_) | Self::Share(_) | Self::Change(_) => false,
         }
     }
 
@@ -177,10 +191,11 @@ impl Cell {
             Self::Ns(ns) if unit_ns == 1 => ns.to_string(),
             Self::Ns(ns) => format!("{}.{:03}", ns / unit_ns, ns % unit_ns / (unit_ns / 1_000)),
             Self::Number(number) => format!("{number:.1}"),
+            Self::Mean(number) => format!("{number:.3}"),
             Self::Share(share) => format!("{:.1}%", share * 100.0),
             Self::Change(change) => format!("{:+.1}%", change * 100.0),
-            Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
             Self::Value { short: Some(short), .. } => short.clone(),
+            Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
             Self::Value { value, .. } => value.to_string(),
             Self::Text(_) | Self::Count(_) => self.plain(),
         }
@@ -193,7 +208,9 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
             Self::Ns(ns) => ns.to_string(),
-            Self::Number(number) | Self::Share(number) | Self::Change(number) => number.to_string(),
+            Self::Number(number) | Self::Mean(number) | Self::Share(number) | Self::Change(number) => {
+                number.to_string()
+            }
             Self::Value { value: GroupValue::Pointer(word), .. } => word.to_string(),
             Self::Value { value: GroupValue::Text(bytes), .. } => plain_text(bytes),
             Self::Value { value, .. } => value.to_string(),
@@ -206,7 +223,7 @@ impl Cell {
             Self::Text(text) => text.as_str().into(),
             Self::Count(count) => (*count).into(),
             Self::Ns(ns) => (*ns).into(),
-            Self::Number(number) | Self::Share(number) | Self::Change(number) => (*number).into(),
+            Self::Number(number) | Self::Mean(number) | Self::Share(number) | Self::Change(number) => (*number).into(),
             Self::Value { value, .. } => match value {
                 GroupValue::Signed(value) => (*value).into(),
                 GroupValue::Unsigned(value) | GroupValue::Pointer(value) => (*value).into(),
@@ -271,6 +288,13 @@ vq#1     12     1.500  25.0%
 a,b       3  2000.000      -
 "
         );
+    }
+
+    #[test]
+    fn a_column_in_front_gives_way_to_one_of_its_name() {
+        let mut rows = Rows::new(["share", "pairs", "share"].map(Column::new));
+        rows.push([1, 2, 3].map(Cell::Count).into());
+        assert_eq!(rows.csv(), "share_2,pairs,share\n1,2,3\n");
     }
 
     #[test]

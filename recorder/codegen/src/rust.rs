@@ -22,8 +22,23 @@ const RAW: [&str; 48] = [
 const NO_NAMES: [&str; 5] = ["Self", "_", "crate", "self", "super"];
 
 /// What an event cannot be called: the other names in its scope. A module called `u8` would hide the type.
-const TAKEN_FOR_EVENTS: [&str; 13] =
-    ["EVENTS", "bool", "generated", "i16", "i32", "i64", "i8", "isize", "u16", "u32", "u64", "u8", "usize"];
+const TAKEN_FOR_EVENTS: [&str; 15] = [
+    "EVENTS",
+    "Sized",
+    "bool",
+    "generated",
+    "i16",
+    "i32",
+    "i64",
+    "i8",
+    "isize",
+    "rustfmt",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
+    "usize",
+];
 
 /// What an argument cannot be called: an argument may not have the name of a static or a variant in scope.
 const TAKEN_FOR_ARGS: [&str; 6] = ["EVENT", "EVENTS", "Err", "None", "Ok", "Some"];

@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::options::{Error, Options};
 use crate::output::expand;
 use crate::pattern::{is_pattern, stands_for};
-use crate::recorder::{DEFAULT_TIMEOUT, Recorder};
+use crate::recorder::{DEFAULT_TIMEOUT, Recorder, whole_name};
 use crate::report::Report;
 
 #[cfg(target_os = "linux")]
@@ -223,10 +223,11 @@ impl State {
             return Err("a trace file needs a name".to_owned());
         }
         if let Some(recorder) = &self.recorder {
-            // It would be emptied while it is recorded into.
-            let same = |path| std::path::absolute(expand(path)).ok();
-            if same(path) == same(&self.options.file) {
-                return Err(format!("{} is the trace file already", path.display()));
+            // Its parts would be removed.
+            if self.options.rotation.is_some()
+                && whole_name(path).is_some_and(|name| Some(name) == whole_name(&self.options.file))
+            {
+                return Err(text(Error::SameFile(path.to_owned())));
             }
             recorder.set_file(path).map_err(text)?;
         }

@@ -18,7 +18,8 @@ fn error(given: &[&str]) -> String {
 fn options_are_split_as_qemu_splits_them() {
     let pairs = |text: &str| -> Vec<String> {
         let utf8 = |bytes| String::from_utf8(bytes).unwrap();
-        split(text.as_bytes()).into_iter().map(|(key, value)| format!("{} {}", utf8(key), utf8(value))).collect()
+        let value = |value: Option<_>| value.map_or("(none)".to_owned(), utf8);
+        split(text.as_bytes()).into_iter().map(|(key, of)| format!("{} {}", utf8(key), value(of))).collect()
     };
     for (given, expected) in [
         ("", &[][..]),
@@ -34,9 +35,9 @@ fn options_are_split_as_qemu_splits_them() {
         ("net_*,", &["enable net_*"]),
         ("file=t,", &["file t"]),
         // Only the first may lack its key: others are flags.
-        ("net_*,durable", &["enable net_*", "durable on"]),
-        ("net_*,durable,file=t", &["enable net_*", "durable on", "file t"]),
-        ("file=t,net_*", &["file t", "net_* on"]),
+        ("net_*,durable", &["enable net_*", "durable (none)"]),
+        ("net_*,durable,file=t", &["enable net_*", "durable (none)", "file t"]),
+        ("file=t,net_*", &["file t", "net_* (none)"]),
         ("durable", &["enable durable"]),
         // An equals sign in a value is part of it.
         ("file=a=b", &["file a=b"]),
@@ -114,6 +115,18 @@ fn what_is_wrong_with_an_option_is_said_in_a_line() {
             "-trace file=t,net_*: there is no net_*=. A pattern comes first; the keys are enable=, events=, file=, buffer=, clock=, durable=, fork=, policy=, rotate=, threads=",
         ),
         (",file=t", "-trace ,file=t: enable= has no value"),
+        ("*,file", "-trace *,file: file= has no value"),
+        ("*,events,file=t", "-trace *,events,file=t: events= has no value"),
+        ("*,buffer", "-trace *,buffer: buffer= has no value"),
+        (
+            "*,rotate=1M:+4",
+            "-trace *,rotate=1M:+4: rotate=1M:+4: it is the size of a part, 1M or more, and perhaps how many to keep, such as 256M:4",
+        ),
+        (
+            "a\nb\u{1b}[31m,x=1",
+            "-trace a\\nb\\u{1b}[31m,x=1: there is no x=. A pattern comes first; the keys are enable=, events=, file=, buffer=, clock=, durable=, fork=, policy=, rotate=, threads=",
+        ),
+        ("*,events=/dev/zero", "the events file /dev/zero cannot be read: it has more than 4194304 bytes"),
         ("*,file=", "-trace *,file=: file= has no value"),
         ("*,events=,file=t", "-trace *,events=,file=t: events= has no value"),
         ("*,buffer=1000000", "-trace *,buffer=1000000: buffer=1000000: it is a power of two from 64K to 64M"),

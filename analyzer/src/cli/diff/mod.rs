@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use simpletrace_format::events::{ArgType, EventIndex};
 
 use super::args::{DiffArgs, TableFormat};
-use super::{explain_filter, latency};
+use super::explain_filter;
+use super::operation::{need_declared, question, say_why_nothing, split};
 use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
@@ -35,14 +36,13 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         bail!("-e goes with --first; otherwise the operation says which events there are");
     }
     let gates = Gates::parse(&args.fail_if, true)?;
-    let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
-    let (operations, paths): (Vec<_>, Vec<_>) = args.files.iter().cloned().partition(|file| is_operation(file));
-    let preset = args.preset.as_deref().map(|name| presets.get(name)).transpose()?;
-    let mut question =
-        latency::question(args.on.as_deref(), &args.by, args.discipline, args.drops, &operations, preset)?;
+    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
+    let (operations, paths) = split(&args.files)?;
+    let preset = args.operation.preset(&presets)?;
+    let mut question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
-    leave_out_pointers(&mut question, [&old.declared, &new.declared], args.preset.is_some())?;
+    leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
     if args.filter.explain_filter {
         let selection = old.selection(args, &question, preset)?;
         return explain_filter(&selection, Some(&old.declared));
@@ -67,13 +67,11 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     for side in &sides {
         say::about(&side.name);
         side.trace.say_findings();
-        latency::say_why_nothing(&side.pairing, side.pairing.counts().pairs);
+        say_why_nothing(&side.pairing);
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");
-    if let (Some(name), Some(preset)) = (&args.preset, preset.filter(|preset| !preset.exact)) {
-        say::note(&format!("{name} is not exact: {}", preset.note));
-    }
+    args.operation.say_if_inexact(preset);
     if report.rows_in_both == 0 && sides.iter().all(|side| side.pairing.counts().pairs > 0) {
         say::note("no group is in both traces; --by ARG groups by other arguments");
     }
@@ -84,10 +82,6 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         Outcome::Faulty
     };
     Ok(outcome.max(gated))
-}
-
-fn is_operation(file: &std::path::Path) -> bool {
-    file.to_str().is_some_and(|text| text.contains("->"))
 }
 
 /// Takes out of what is grouped by all that is a pointer in either trace, and says so: no run has the addresses of another.
@@ -139,13 +133,13 @@ struct Read {
 
 impl Side {
     fn open(side: Declared) -> Result<Self> {
-        let declared = latency::need_declared(side.events).with_context(|| side.name.clone())?;
+        let declared = need_declared(side.events).with_context(|| side.name.clone())?;
         Ok(Self { declared, name: side.name, traces: side.traces })
     }
 
     fn selection(&self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Selection> {
         let own = preset.map_or(&[][..], |preset| &preset.filters);
-        let globs = Globs::of_names(question.names(&self.declared, args.preset.is_some())?);
+        let globs = Globs::of_names(question.names(&self.declared, preset.is_some())?);
         let selection = args.selection(globs, own)?;
         selection.check(Some(&self.declared))?;
         Ok(selection)
@@ -153,7 +147,7 @@ impl Side {
 
     fn read(self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Read> {
         let selection = self.selection(args, question, preset)?;
-        let names = question.names(&self.declared, args.preset.is_some())?;
+        let names = question.names(&self.declared, preset.is_some())?;
         let mut pairing = Pairing::new(question.clone(), &names, &self.declared);
         let budget = Budget::new(MAX_EXACT / 2);
         let mut measure = Measure::with(question.chain.len(), args.drops, Some(budget));

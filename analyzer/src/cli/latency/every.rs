@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use super::super::operation::{MAX_INTERVALS, too_many_intervals};
 use crate::measure::{Measure, Measured};
 use crate::pairing::{Drops, Out};
 
@@ -16,8 +17,6 @@ pub(crate) struct Every {
 }
 
 impl Every {
-    const MAX_INTERVALS: usize = 10_000;
-
     pub(crate) fn new(length_ns: u64, stages: usize, drops: Drops) -> Self {
         Self { length_ns, stages, drops, start_ns: 0, intervals: Vec::new() }
     }
@@ -32,8 +31,7 @@ impl Every {
         match out {
             Out::Pair(pair) => {
                 let number = pair.end_ns.saturating_sub(self.start_ns) / self.length_ns;
-                if self.intervals.last().is_none_or(|(last, _)| *last < number)
-                    && self.intervals.len() <= Self::MAX_INTERVALS
+                if self.intervals.last().is_none_or(|(last, _)| *last < number) && self.intervals.len() <= MAX_INTERVALS
                 {
                     let budget = self.intervals.last().map(|(_, measure)| measure.budget().clone());
                     self.intervals.push((number, Measure::with(self.stages, self.drops, budget)));
@@ -43,16 +41,14 @@ impl Every {
                 }
             }
             Out::Suspect => self.intervals.iter_mut().for_each(|(_, measure)| measure.take(out)),
+            Out::Depth { .. } => {}
         }
     }
 
     /// Whether there are not too many.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.intervals.len() > Self::MAX_INTERVALS {
-            bail!(
-                "there are more than {} intervals; take a longer one, or a part of the trace (-t)",
-                Self::MAX_INTERVALS
-            );
+        if self.intervals.len() > MAX_INTERVALS {
+            bail!(too_many_intervals());
         }
         Ok(())
     }

@@ -3,14 +3,16 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::super::args::{Hist, LatencyArgs, TableFormat};
+use super::super::args::{LatencyArgs, TableFormat};
+use super::super::draw;
+use super::super::operation::{inexact, number_line};
 use super::every::Every;
 use super::top::{Slowest, Top};
-use crate::chart::{Buckets, Style, Unit, histogram, shares};
+use crate::chart::{Style, Unit, shares};
 use crate::groups::GroupId;
-use crate::latencies::{HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
+use crate::latencies::{self, Latencies, Percentile};
 use crate::measure::Measured;
-use crate::pairing::{Chain, Counts, Drops, Pairing, Question, WINDOW_ITEMS, WINDOW_NS};
+use crate::pairing::{Chain, Counts, Drops, Pairing, Question, late_means};
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
@@ -82,9 +84,7 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let on: Vec<_> = self.question.on.iter().map(ToString::to_string).collect();
-        let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(",")) };
-        let mut text = format!("{}{on}\n", self.question.chain);
+        let mut text = format!("{}\n", self.question);
         let tables = [Some(&self.groups), self.every.as_ref(), Some(&self.slowest)];
         for rows in tables.into_iter().flatten().filter(|rows| !rows.is_empty()) {
             text += &format!("\n{}", rows.table());
@@ -95,41 +95,23 @@ impl Report {
             text += &format!("{line}\n");
         }
         for (name, number, what) in self.numbers() {
-            if number > 0 || matches!(name, "begins" | "pairs") {
-                text += &format!("{}\n", format!("{number:>9} {name:<11} {what}").trim_end());
-            }
+            text += &number_line(name, number, &what);
         }
         if !self.is_exact {
-            text += &format!(
-                "          percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {MAX_EXACT} latencies\n"
-            );
+            text += &inexact("latencies");
         }
         text
     }
 
     /// What became of all records.
-    fn numbers(&self) -> [(&'static str, u64, String); 10] {
-        let Counts { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards } = self.counts;
+    fn numbers(&self) -> impl Iterator<Item = (&'static str, u64, String)> {
         let straddling = match self.question.drops {
             Drops::Exclude => "pairs from which events are missing, or may be; left out",
             Drops::Keep | Drops::Fail => "pairs from which events are missing, or may be",
         };
-        let late = format!(
-            "records came more than {} ms or {WINDOW_ITEMS} records too late to be put in order",
-            WINDOW_NS / 1_000_000
-        );
-        [
-            ("begins", begins, String::new()),
-            ("pairs", pairs, String::new()),
-            ("open", open, "had not ended when the trace did".to_owned()),
-            ("replaced", replaced, "had not ended when the next with the same key began".to_owned()),
-            ("ignored", ignored, "began while another with the same key was under way".to_owned()),
-            ("incomplete", incomplete, "ended without a stage between".to_owned()),
-            ("orphans", orphans, "later records without a beginning before them".to_owned()),
-            ("backwards", backwards, "have records that are too far out of order".to_owned()),
-            ("straddling", self.straddling, straddling.to_owned()),
-            ("late", self.late, late),
-        ]
+        let numbers = self.counts.each().map(|(name, number, what)| (name, number, what.to_owned()));
+        let others = [("straddling", self.straddling, straddling.to_owned()), ("late", self.late, late_means())];
+        numbers.into_iter().chain(others)
     }
 
     fn json(&self) -> Map<String, Value> {
@@ -169,9 +151,8 @@ impl Table<'_> {
     fn columns(&self, first: Option<Column>) -> Vec<Column> {
         let mut columns: Vec<_> = first.into_iter().chain(self.pairing.groups.terms().map(Column::new)).collect();
         columns.extend(self.has_hops().then(|| Column::new("hop")));
-        columns.extend([Column::new("pairs"), Column::new("rate_per_s"), Column::time("min"), Column::time("mean")]);
-        columns.extend(self.percentiles.iter().map(|percentile| Column::time(percentile.field())));
-        columns.push(Column::time("max"));
+        columns.extend([Column::new("pairs"), Column::new("rate_per_s")]);
+        columns.extend(latencies::columns(self.percentiles));
         columns.extend(self.has_hops().then(|| Column::new("share")));
         columns
     }
@@ -201,7 +182,6 @@ impl Table<'_> {
     ) -> Vec<Cell> {
         self.is_exact &= latencies.is_exact();
         let pairs = latencies.count();
-        let rate = if span_ns > 0 { Cell::Number(pairs as f64 * 1e9 / span_ns as f64) } else { Cell::Empty };
         let share = match hop {
             Some(_) if all_ns > 0 => Some(Cell::Share(latencies.sum_ns() as f64 / all_ns as f64)),
             Some(_) => Some(Cell::Empty),
@@ -209,9 +189,8 @@ impl Table<'_> {
         };
         let mut row = first.to_vec();
         row.extend(hop.map(Cell::Text));
-        row.extend([Cell::Count(pairs), rate, Cell::ns(latencies.least_ns()), Cell::ns(latencies.mean_ns())]);
-        row.extend(latencies.at(self.percentiles).into_iter().map(Cell::ns));
-        row.push(Cell::ns(latencies.most_ns()));
+        row.extend([Cell::Count(pairs), Cell::per_s(pairs, span_ns)]);
+        row.extend(latencies.cells(self.percentiles));
         row.extend(share);
         row
     }
@@ -230,9 +209,7 @@ fn pictures(pairing: &Pairing, measured: &mut Measured, args: &LatencyArgs, styl
     let chain = &pairing.question().chain;
     let mut text = String::new();
     for group in measured.groups.iter_mut().take(MAX_GROUPS) {
-        let values: Vec<_> = pairing.groups.cells(group.id).map(|cell| cell.shown()).collect();
-        let terms: Vec<_> = pairing.groups.terms().zip(values).map(|(term, value)| format!("{term}={value}")).collect();
-        let title = if terms.is_empty() { String::new() } else { format!("{}\n", terms.join(" ")) };
+        let title = pairing.groups.title(group.id);
         if !group.hops.is_empty() {
             let hops: Vec<_> = (0..)
                 .map(|stage| hop_name(chain, stage))
@@ -243,12 +220,10 @@ fn pictures(pairing: &Pairing, measured: &mut Measured, args: &LatencyArgs, styl
             text += &format!("\n{title}{}", shares(&hops, style));
         }
         if let Some(hist) = args.hist {
-            let mut buckets = Buckets::new(if hist == Hist::Log2 { 0 } else { 3 });
+            let mut buckets = hist.buckets();
             group.total.for_each(|latency_ns, count| buckets.add(latency_ns, count));
-            let names: Vec<_> = args.percentiles.iter().map(|percentile| format!("p{}", percentile.text())).collect();
-            let marks = names.iter().zip(group.total.at(&args.percentiles));
-            let marks: Vec<_> = marks.filter_map(|(name, ns)| Some((name.as_str(), i128::from(ns?)))).collect();
-            text += &format!("\n{title}{}", histogram(&buckets, Unit::Ns, &marks, style));
+            let at = group.total.at(&args.percentiles).into_iter().map(|ns| ns.map(i128::from));
+            text += &format!("\n{title}{}", draw(&buckets, Unit::Ns, &args.percentiles, at, style));
         }
     }
     if (args.hist.is_some() || chain.len() > 2) && measured.groups.len() > MAX_GROUPS {

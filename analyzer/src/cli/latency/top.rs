@@ -65,6 +65,7 @@ impl Top {
                 }
             }
             Out::Suspect => self.pending.clear(),
+            Out::Depth { .. } => {}
         }
     }
 
