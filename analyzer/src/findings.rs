@@ -4,7 +4,7 @@
 
 use std::error::Error as _;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use simpletrace_format::{
     Damage, DroppedRecord, Error, ErrorKind, EventRecord, FactError, Facts, MappingRecord, Namespace,
@@ -72,7 +72,7 @@ pub(crate) struct Findings {
     late_starts: Vec<String>,
     odd_parts: Vec<String>,
     /// What the last part said of the run that recorded it.
-    last_run: Option<(Rc<Path>, [Option<String>; 4])>,
+    last_run: Option<(Arc<Path>, [Option<String>; 4])>,
     odd_facts: u64,
     told_odd_facts: Vec<String>,
 }
@@ -181,7 +181,7 @@ impl Findings {
             let text = format!("{file} is of another run than the part before: {} is {value}, not {before}", keys[at]);
             odd(text, &mut self.odd_parts);
         }
-        self.last_run = Some((Rc::clone(&part.trace), run));
+        self.last_run = Some((Arc::clone(&part.trace), run));
     }
 
     /// Takes in what is damaged in a file.

@@ -135,6 +135,13 @@ impl Groups {
         })
     }
 
+    /// The values of a group as text: `reason=2 vq=0x55bd4edec9a0`.
+    pub(crate) fn label(&self, id: GroupId) -> String {
+        let values =
+            self.terms.iter().zip(id).map(|(term, number)| format!("{}={}", term.text, term.values[number as usize]));
+        values.collect::<Vec<_>>().join(" ")
+    }
+
     /// A group as the title of a picture, with the line's end; empty if nothing is grouped by.
     pub(crate) fn title(&self, id: GroupId) -> String {
         let terms: Vec<_> =

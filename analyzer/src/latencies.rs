@@ -159,6 +159,22 @@ impl Latencies {
         first.into_iter().chain(self.at(percentiles)).chain([self.most_ns()]).map(TableCell::ns).collect()
     }
 
+    /// The latencies at ranks, counted from 1 and at most the count; none if there are no latencies.
+    pub(crate) fn at_ranks(&mut self, ranks: &[u64]) -> Vec<u64> {
+        self.values_ns.sort_unstable();
+        let Some(histogram) = &self.histogram else {
+            return ranks.iter().filter_map(|&rank| self.values_ns.get(rank as usize - 1).copied()).collect();
+        };
+        let mut seen = 0;
+        let steps = histogram.iter_recorded().map(|step| {
+            seen += step.count_at_value();
+            (seen, step.value_iterated_to().clamp(self.least_ns, self.most_ns))
+        });
+        let steps: Vec<_> = steps.collect();
+        let step = |&rank: &u64| steps.get(steps.partition_point(|&(seen, _)| seen < rank));
+        ranks.iter().filter_map(step).map(|&(_, value_ns)| value_ns).collect()
+    }
+
     /// Each latency, or about so, with how many there are of it.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u64, u64)) {
         match &self.histogram {

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bootstrap;
 mod chart;
 mod cli;
 mod condition;
@@ -13,6 +14,7 @@ mod filter;
 mod findings;
 mod fit;
 mod formats;
+mod gate;
 mod groups;
 mod input;
 mod kinds;

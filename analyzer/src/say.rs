@@ -1,5 +1,7 @@
 //! What is said on stderr beside the results: notes, warnings and errors, one line each.
 
+use std::cell::RefCell;
+
 use anstyle::{AnsiColor, Style};
 
 const NOTE: Style = AnsiColor::Cyan.on_default();
@@ -21,8 +23,18 @@ pub(crate) fn error(text: &str) {
     line(ERROR, "error", text);
 }
 
+thread_local! {
+    static ABOUT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Begins each line of this thread with what it is about, where that is one of several; with nothing if that is empty.
+pub(crate) fn about(what: &str) {
+    ABOUT.set(if what.is_empty() { String::new() } else { format!("{what}: ") });
+}
+
 fn line(style: Style, word: &str, text: &str) {
-    write(&format!("{style}{word}{style:#}: {text}\n"));
+    let about = ABOUT.with_borrow(String::clone);
+    write(&format!("{style}{word}{style:#}: {about}{text}\n"));
 }
 
 fn write(text: &str) {

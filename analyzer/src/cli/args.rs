@@ -58,12 +58,28 @@ Example:
     #[command(
         override_usage = "simpletrace-rs latency [OPTIONS] TRACE... [EVENTS] 'BEGIN -> END' --on KEY",
         after_help = concat!(exit_codes!(), "
+  With --fail-if and --drops fail, 1 also says that a gate fails.
 
 Example:
   simpletrace-rs latency trace-1234 trace-events-all 'thread_pool_submit -> thread_pool_complete' --on req
-  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'")
+  simpletrace-rs latency trace-1234 trace-events-all 'virtio_blk_handle_write -> virtio_blk_req_complete' --on req -w 'virtio_blk_handle_write: nsectors >= 256'
+  simpletrace-rs latency trace-1234 trace-events-all --preset virtio-blk --fail-if 'p99 > 2ms' --fail-if 'pairs < 1000'")
     )]
     Latency(LatencyArgs),
+    /// Compare how long operations took in two traces, or find the first record where these part
+    #[command(
+        override_usage = "simpletrace-rs diff [OPTIONS] OLD NEW [EVENTS] 'BEGIN -> END' --on KEY
+       simpletrace-rs diff [OPTIONS] OLD NEW [EVENTS] --preset NAME
+       simpletrace-rs diff --first [OPTIONS] OLD NEW [EVENTS]",
+        after_help = concat!(exit_codes!(), "
+  With --fail-if and --drops fail, 1 also says that a gate fails; with --first, that the traces part.
+
+Example:
+  simpletrace-rs diff old.trace new.trace trace-events-all --preset virtio-blk --by event
+  simpletrace-rs diff old.trace new.trace trace-events-all --preset virtio-blk --fail-if 'p99 > 1.1x' --fail-if 'p50 > +20us'
+  simpletrace-rs diff --first old.trace new.trace trace-events-all -e 'virtio_blk_*'")
+    )]
+    Diff(DiffArgs),
     /// Count events, and say how often they come, what their arguments are, or how many operations are under way
     #[command(
         override_usage = "simpletrace-rs stats [OPTIONS] TRACE... [EVENTS]
@@ -439,6 +455,13 @@ pub(crate) struct LatencyArgs {
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    /// Exit with 1 if this holds for any group, such as 'p99 > 2ms'; repeat it for more
+    ///
+    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, or open, replaced, orphans or
+    /// straddling of the whole trace; VALUE is a number, for times with a unit. Without any pairs there are no latencies, and a gate on them
+    /// fails.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
     pub(crate) filter: WhereArgs,
     /// Only records in this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
@@ -447,6 +470,84 @@ pub(crate) struct LatencyArgs {
     /// Only records of this process; repeat it for more
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The old trace, the new one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
+    ///
+    /// EVENTS is of both traces; if it is left out, it is looked for beside each. What has a -> in it is the operation, as for `latency`.
+    #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A trace-events file; repeat it for modules that bring their own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
+    /// Show the first record where the traces part, and some before it
+    ///
+    /// Records are compared in file order: the names of events, and their arguments in order. Times and processes do not count, nor do gaps.
+    /// Of an argument that is declared as a pointer only its number counts: pointers of each trace are numbered as they appear, so that it does
+    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
+    #[arg(long, conflicts_with_all = ["preset", "presets", "on", "discipline"])]
+    pub(crate) first: bool,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
+    /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
+    ///
+    /// Groups of the two traces are the same if their values are. Pointers are not grouped by, as no run has the addresses of another.
+    #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
+    pub(crate) by: Vec<String>,
+    /// What becomes of operations from which events are missing, or may be
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, conflicts_with = "first")]
+    pub(crate) drops: Drops,
+    /// Percentiles, by nearest rank
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "PERCENT[,...]",
+        value_delimiter = ',',
+        default_value = "50,90,99,99.9",
+        conflicts_with = "first"
+    )]
+    pub(crate) percentiles: Vec<Percentile>,
+    /// Exit with 1 if this holds for any group, such as 'p99 > 1.1x'; repeat it for more
+    ///
+    /// NAME >|>=|<|<=|== VALUE, as for `latency`. VALUE is a factor of the old one (1.1x), a difference (+200us, -10), or the new one itself
+    /// (2ms). What a trace has no pairs for cannot be compared, and the gate fails.
+    #[arg(long, value_name = "CONDITION", conflicts_with = "first")]
+    pub(crate) fail_if: Vec<String>,
+    /// How to print the result
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table, conflicts_with = "first")]
+    pub(crate) format: TableFormat,
+    /// With --first: only events that match; `-e -PATTERN` takes out again. With a `*` in it, `*` and `?` are wildcards
+    #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) patterns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
+    /// Only records in this window of each trace: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<TimeRange>,
+    /// Only records of this process; repeat it for more
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+}
+
+impl DiffArgs {
+    /// Of these events, with conditions that come from elsewhere.
+    pub(crate) fn selection(&self, globs: Globs, conditions: &[String]) -> Result<Selection> {
+        Ok(Selection {
+            globs,
+            conditions: self.filter.conditions_and(conditions)?,
+            pids: self.pid.clone(),
+            time: self.time.unwrap_or_default(),
+            limit: None,
+        })
+    }
+
+    pub(crate) fn globs(&self) -> Result<Globs> {
+        Globs::parse(&self.patterns)
+    }
 }
 
 fn interval_ns(text: &str) -> Result<u64, String> {

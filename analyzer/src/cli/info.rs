@@ -6,6 +6,7 @@ use simpletrace_format::{ByteOrder, DroppedRecord, Facts};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::args::{InfoArgs, ReportFormat};
 use super::explain_filter;
@@ -250,7 +251,7 @@ impl Tally {
                     bytes: file.bytes,
                     mappings: file.mappings,
                     part: file.part.as_ref().map(|part| part.number),
-                    trace: file.part.as_ref().map(|part| Rc::clone(&part.trace)),
+                    trace: file.part.as_ref().map(|part| Arc::clone(&part.trace)),
                     wall_offset_ns: file.facts.as_deref().and_then(Facts::wall_offset_ns),
                     facts: file.facts.clone(),
                 })
@@ -327,7 +328,7 @@ struct FileReport {
     mappings: u64,
     part: Option<u64>,
     #[serde(skip)]
-    trace: Option<Rc<Path>>,
+    trace: Option<Arc<Path>>,
     wall_offset_ns: Option<i64>,
     #[serde(serialize_with = "facts_as_map")]
     facts: Option<Rc<Facts>>,

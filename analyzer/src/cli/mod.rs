@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod ctl;
 mod decode;
+mod diff;
 mod events;
 mod generate;
 mod info;
@@ -49,6 +50,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Decode(args) => decode::run(&args),
         args::Command::Info(args) => info::run(&args),
         args::Command::Latency(args) => latency::run(&args),
+        args::Command::Diff(args) => diff::run(&args),
         args::Command::Stats(args) => stats::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),

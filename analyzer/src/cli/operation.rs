@@ -47,7 +47,16 @@ pub(super) fn split(files: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
 
 /// Loads declarations, for questions that need them.
 pub(super) fn load(events: Vec<Input>) -> Result<EventIndex> {
-    load_events(events)?.context(
+    need_declared(load_events(events)?)
+}
+
+/// Declarations, without which no argument is known.
+///
+/// # Errors
+///
+/// There are none.
+pub(super) fn need_declared(declared: Option<EventIndex>) -> Result<EventIndex> {
+    declared.context(
         "no trace-events file was given or found, and without it no arguments are known; \
          take the trace-events-all of the build that wrote the trace",
     )

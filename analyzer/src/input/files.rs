@@ -5,12 +5,13 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use simpletrace_format::events::{Diagnostics, EventIndex, Severity};
 use simpletrace_format::{Facts, Header, Record, StreamReader};
 
 use super::Input;
 use super::parts::{open_all, sort};
+use crate::render::printable;
 use crate::rewrite::CommonFacts;
 use crate::say;
 
@@ -73,6 +74,66 @@ impl Files {
         }
         Ok(Self { traces, trace_count, events })
     }
+}
+
+/// A trace and its declarations, if there are any.
+pub(crate) struct Declared {
+    /// As it was named.
+    pub(crate) name: String,
+    pub(crate) traces: Vec<Input>,
+    pub(crate) events: Option<EventIndex>,
+}
+
+/// Sorts out `OLD NEW [EVENTS]`: two traces, and declarations of both, or those that are found beside each.
+///
+/// # Errors
+///
+/// A file cannot be opened, there are not two traces, or a trace-events file is none.
+pub(crate) fn open_two(files: &[PathBuf], events: &[PathBuf]) -> Result<[Declared; 2]> {
+    allow_stdin_once(files.iter().chain(events))?;
+    let mut events = events.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+    let are_named = !events.is_empty();
+    let mut traces = Vec::new();
+    for path in files {
+        let mut inputs = open_all(std::slice::from_ref(path))?;
+        if !are_named && inputs.len() == 1 && looks_like_events(&inputs[0]) {
+            events.append(&mut inputs);
+        } else {
+            sort(&mut inputs);
+            traces.push((printable(&path.display().to_string()), inputs));
+        }
+    }
+    let [old, new] = <[_; 2]>::try_from(traces).map_err(|traces| {
+        anyhow!(
+            "two traces are needed, OLD and NEW, and {} given; `slice` makes one file of several",
+            match traces.len() {
+                0 => "none is".to_owned(),
+                1 => "one is".to_owned(),
+                many => format!("{many} are"),
+            }
+        )
+    })?;
+    let (mut events_of_new, are_given) = (None, !events.is_empty());
+    if !are_given {
+        let found = [look_for_events(&old.1)?, look_for_events(&new.1)?];
+        let said: Vec<_> = found.iter().flatten().map(|(_, how)| how.clone()).collect();
+        for (place, how) in said.iter().enumerate() {
+            if !said[..place].contains(how) {
+                say::note(how);
+            }
+        }
+        let [of_old, of_new] = found.map(|found| found.map(|(input, _)| input));
+        events.extend(of_old);
+        events_of_new = load_events(of_new.into_iter().collect())?;
+    }
+    let events_of_old = load_events(events)?;
+    if are_given {
+        events_of_new.clone_from(&events_of_old);
+    }
+    Ok([
+        Declared { name: old.0, traces: old.1, events: events_of_old },
+        Declared { name: new.0, traces: new.1, events: events_of_new },
+    ])
 }
 
 /// Refuses a second `-` among `paths`: two readers would each get a part of what comes.
@@ -153,10 +214,18 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Looks where a trace-events file may be, and says on stderr which one was taken.
 fn find_events(traces: &[Input]) -> Result<Option<Input>> {
+    Ok(look_for_events(traces)?.map(|(input, how)| {
+        say::note(&how);
+        input
+    }))
+}
+
+/// The same, with what is to be said.
+fn look_for_events(traces: &[Input]) -> Result<Option<(Input, String)>> {
     if let Some(path) = std::env::var_os(EVENTS_VARIABLE).filter(|path| !path.is_empty()) {
         let input = Input::open(Path::new(&path)).with_context(|| format!("in {EVENTS_VARIABLE}"))?;
-        say::note(&format!("using {} ({EVENTS_VARIABLE})", input.name));
-        return Ok(Some(input));
+        let how = format!("using {} ({EVENTS_VARIABLE})", input.name);
+        return Ok(Some((input, how)));
     }
     // All parts of a trace have the same declarations.
     let names = traces.iter().map(|trace| trace.part.as_ref().map_or(trace.path.as_deref(), |part| Some(&part.trace)));
@@ -174,8 +243,8 @@ fn find_events(traces: &[Input]) -> Result<Option<Input>> {
             let path = trace.with_file_name(name);
             if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
                 let input = Input::open(&path)?;
-                say::note(&format!("using {} (found beside the trace)", input.name));
-                return Ok(Some(input));
+                let how = format!("using {} (found beside the trace)", input.name);
+                return Ok(Some((input, how)));
             }
         }
     }

@@ -20,7 +20,8 @@ use crate::render::printable;
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use files::{
-    Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, read_events, say_diagnostics,
+    Declared, Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, open_two, read_events,
+    say_diagnostics,
 };
 pub(crate) use parts::{Part, is_not_found, open_all, sort};
 

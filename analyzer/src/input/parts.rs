@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
 
@@ -17,7 +17,7 @@ use super::files::{facts_behind_header, first_timestamp_ns};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The name of the trace: that of the file without its number.
-    pub(crate) trace: Rc<Path>,
+    pub(crate) trace: Arc<Path>,
     /// From 1 on.
     pub(crate) number: u64,
 }
@@ -108,17 +108,17 @@ fn says_part(path: &Path, number: u64) -> bool {
 /// read only once. Returns how many traces there are.
 pub(crate) fn sort(files: &mut Vec<Input>) -> usize {
     let mut traces: Vec<Vec<Input>> = Vec::new();
-    let mut by_name: HashMap<Rc<Path>, usize> = HashMap::new();
+    let mut by_name: HashMap<Arc<Path>, usize> = HashMap::new();
     for mut file in std::mem::take(files) {
         file.part = file.path.as_deref().filter(|_| file.progress.total.is_some()).and_then(Part::by_name);
         match &mut file.part {
             Some(part) => {
-                let index = *by_name.entry(Rc::clone(&part.trace)).or_insert(traces.len());
+                let index = *by_name.entry(Arc::clone(&part.trace)).or_insert(traces.len());
                 match traces.get_mut(index) {
                     Some(trace) => {
                         // One name for all of them.
                         if let Some(Input { part: Some(first), .. }) = trace.first() {
-                            part.trace = Rc::clone(&first.trace);
+                            part.trace = Arc::clone(&first.trace);
                         }
                         trace.push(file);
                     }

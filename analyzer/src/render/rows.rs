@@ -39,6 +39,8 @@ pub(crate) enum Cell {
     Mean(f64),
     /// A part of 1.
     Share(f64),
+    /// By what part of the old something has changed.
+    Change(f64),
     /// A value, and what tables call it.
     Value {
         value: GroupValue,
@@ -178,7 +180,7 @@ impl Cell {
         match self {
             Self::Empty | Self::Text(_) => true,
             Self::Value { value, .. } => !matches!(value, GroupValue::Signed(_) | GroupValue::Unsigned(_)),
-            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Mean(_) | Self::Share(_) => false,
+            Self::Count(_) | Self::Ns(_) | Self::Number(_) | Self::Mean(_) | Self::Share(_) | Self::Change(_) => false,
         }
     }
 
@@ -191,6 +193,7 @@ impl Cell {
             Self::Number(number) => format!("{number:.1}"),
             Self::Mean(number) => format!("{number:.3}"),
             Self::Share(share) => format!("{:.1}%", share * 100.0),
+            Self::Change(change) => format!("{:+.1}%", change * 100.0),
             Self::Value { short: Some(short), .. } => short.clone(),
             Self::Value { value: GroupValue::None, .. } => "-".to_owned(),
             Self::Value { value, .. } => value.to_string(),
@@ -205,7 +208,9 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
             Self::Ns(ns) => ns.to_string(),
-            Self::Number(number) | Self::Mean(number) | Self::Share(number) => number.to_string(),
+            Self::Number(number) | Self::Mean(number) | Self::Share(number) | Self::Change(number) => {
+                number.to_string()
+            }
             Self::Value { value: GroupValue::Pointer(word), .. } => word.to_string(),
             Self::Value { value: GroupValue::Text(bytes), .. } => plain_text(bytes),
             Self::Value { value, .. } => value.to_string(),
@@ -218,7 +223,7 @@ impl Cell {
             Self::Text(text) => text.as_str().into(),
             Self::Count(count) => (*count).into(),
             Self::Ns(ns) => (*ns).into(),
-            Self::Number(number) | Self::Mean(number) | Self::Share(number) => (*number).into(),
+            Self::Number(number) | Self::Mean(number) | Self::Share(number) | Self::Change(number) => (*number).into(),
             Self::Value { value, .. } => match value {
                 GroupValue::Signed(value) => (*value).into(),
                 GroupValue::Unsigned(value) | GroupValue::Pointer(value) => (*value).into(),

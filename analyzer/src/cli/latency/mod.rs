@@ -15,6 +15,7 @@ use crate::chart::HeatMap;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
+use crate::gate::{Gated, Gates, Whole};
 use crate::groups::Names;
 use crate::input::{Files, Input};
 use crate::measure::Measure;
@@ -23,13 +24,14 @@ use crate::pairing::{Drops, Out, Pairing, Question};
 use crate::presets::Presets;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
-use crate::terminal;
 use crate::trace::{Item, Trace};
+use crate::{say, terminal};
 use every::Every;
 use report::Report;
 use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
+    let gates = Gates::parse(&args.fail_if, false)?;
     let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
     if args.list {
         return list(&presets, args.format);
@@ -67,8 +69,13 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
     pairing.groups.set_names(names);
-    let measured = measure.finish();
+    let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
+    let whole = Whole::new(pairing.counts(), &measured);
+    let groups = measured.groups.iter_mut();
+    let groups =
+        groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
+    let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
     let report = Report::new(&pairing, measured, every, top, args, style);
     let mut output = Output::create(None, [])?;
@@ -87,7 +94,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     trace.say_findings();
     args.operation.say_if_inexact(preset);
     say_why_nothing(&pairing);
-    Ok(if fails { Outcome::Faulty } else { trace.outcome(false) })
+    failures.iter().for_each(|failure| say::error(failure));
+    let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
+    Ok(trace.outcome(false).max(gated))
 }
 
 /// What one reading answers.
