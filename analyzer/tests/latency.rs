@@ -139,6 +139,22 @@ fn real_traces_give_what_pairing_by_hand_gives() {
 }
 
 #[test]
+fn presets_are_of_events_and_arguments_that_qemu_declares() {
+    let Some(folder) = shared::traces("presets_are_of_events_and_arguments_that_qemu_declares", "qemu-8.2") else {
+        return;
+    };
+    let dir = Dir::at(folder.path("qemu-8.2"));
+    let list = dir.run("latency --list -F ndjson").exits(0);
+    let presets = list.ndjson();
+    let mut names: Vec<_> = presets.iter().map(|preset| preset["preset"].as_str().unwrap()).collect();
+    names.retain(|name| *name != "emulator-disk");
+    assert_eq!(names.len(), 17);
+    for name in names {
+        dir.run(&format!("latency kvm-blk.trace trace-events-all --preset {name}")).exits(0);
+    }
+}
+
+#[test]
 fn guest_code_and_exits_take_turns() {
     let Some(folder) = shared::traces("guest_code_and_exits_take_turns", "qemu-8.2") else { return };
     let dir = Dir::at(folder.path("qemu-8.2"));
