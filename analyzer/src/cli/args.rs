@@ -212,9 +212,9 @@ impl FormatArgs {
     }
 }
 
-/// Conditions on arguments.
+/// Which records of the events.
 #[derive(Debug, Args)]
-pub(crate) struct WhereArgs {
+pub(crate) struct RecordArgs {
     /// Only records that meet a condition, such as 'virtio_blk_handle_write: nsectors >= 256'
     ///
     /// [EVENT|PATTERN[, ...]:] EXPRESSION, repeated for more. With events in front it is about those, and leaves all others as they are;
@@ -226,16 +226,27 @@ pub(crate) struct WhereArgs {
     /// Print what -w comes to for each event, and end
     #[arg(long, requires = "filters")]
     pub(crate) explain_filter: bool,
+    /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
+    ///
+    /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
+    /// ms, s (also if there is none), m and h. The start is within the window, the end is not.
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<TimeRange>,
+    /// Only records of this process; repeat it for more
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
 }
 
-impl WhereArgs {
-    pub(crate) fn conditions(&self) -> Result<Conditions> {
-        self.conditions_and(&[])
-    }
-
-    /// With those that come from elsewhere.
-    pub(crate) fn conditions_and(&self, others: &[String]) -> Result<Conditions> {
-        Conditions::parse(&[others, &self.filters].concat())
+impl RecordArgs {
+    /// Of these events, with conditions that come from elsewhere before its own.
+    pub(crate) fn selection(&self, globs: Globs, conditions: &[String]) -> Result<Selection> {
+        Ok(Selection {
+            globs,
+            conditions: Conditions::parse(&[conditions, &self.filters].concat())?,
+            pids: self.pid.clone(),
+            time: self.time.unwrap_or_default(),
+            limit: None,
+        })
     }
 }
 
@@ -249,16 +260,7 @@ pub(crate) struct SelectArgs {
     #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
     patterns: Vec<String>,
     #[command(flatten)]
-    pub(crate) filter: WhereArgs,
-    /// Only this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
-    ///
-    /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
-    /// ms, s (also if there is none), m and h. The start is within the window, the end is not.
-    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<TimeRange>,
-    /// Only records of this process; repeat it for more
-    #[arg(long, value_name = "PID")]
-    pid: Vec<u32>,
+    pub(crate) records: RecordArgs,
     /// Stop after so many events; gaps count, too
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
@@ -266,13 +268,13 @@ pub(crate) struct SelectArgs {
 
 impl SelectArgs {
     pub(crate) fn selection(&self) -> Result<Selection> {
-        Ok(Selection {
-            globs: Globs::parse(&self.patterns)?,
-            conditions: self.filter.conditions()?,
-            pids: self.pid.clone(),
-            time: self.time.unwrap_or_default(),
-            limit: self.limit,
-        })
+        self.selection_with(&[])
+    }
+
+    /// With conditions that come from elsewhere.
+    pub(crate) fn selection_with(&self, conditions: &[String]) -> Result<Selection> {
+        let selection = self.records.selection(Globs::parse(&self.patterns)?, conditions)?;
+        Ok(Selection { limit: self.limit, ..selection })
     }
 }
 
@@ -463,13 +465,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
-    pub(crate) filter: WhereArgs,
-    /// Only records in this window: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
-    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    pub(crate) time: Option<TimeRange>,
-    /// Only records of this process; repeat it for more
-    #[arg(long, value_name = "PID")]
-    pub(crate) pid: Vec<u32>,
+    pub(crate) records: RecordArgs,
 }
 
 #[derive(Debug, Args)]
@@ -524,27 +520,10 @@ pub(crate) struct DiffArgs {
     #[arg(short = 'e', long = "event", value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) patterns: Vec<String>,
     #[command(flatten)]
-    pub(crate) filter: WhereArgs,
-    /// Only records in this window of each trace: START-END, START-, -END or START+LENGTH, such as 5s-, -10s or 1s+200ms
-    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<TimeRange>,
-    /// Only records of this process; repeat it for more
-    #[arg(long, value_name = "PID")]
-    pid: Vec<u32>,
+    pub(crate) records: RecordArgs,
 }
 
 impl DiffArgs {
-    /// Of these events, with conditions that come from elsewhere.
-    pub(crate) fn selection(&self, globs: Globs, conditions: &[String]) -> Result<Selection> {
-        Ok(Selection {
-            globs,
-            conditions: self.filter.conditions_and(conditions)?,
-            pids: self.pid.clone(),
-            time: self.time.unwrap_or_default(),
-            limit: None,
-        })
-    }
-
     pub(crate) fn globs(&self) -> Result<Globs> {
         Globs::parse(&self.patterns)
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let paths: Vec<_> = files.paths().map(Path::to_owned).collect();
     let declared = load_events(files.events)?;
     selection.check(declared.as_ref())?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, declared.as_ref());
     }
     let only = declared.as_ref().and_then(|declared| only_event(&selection.globs, declared));

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let files = Files::open(&args.files.files, &args.files.events, true)?;
     let declared = load_events(files.events)?;
     selection.check(declared.as_ref())?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, declared.as_ref());
     }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());

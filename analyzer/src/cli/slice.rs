@@ -21,7 +21,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<Outcome> {
     let paths = files.paths().map(Path::to_owned).collect();
     let declared = load_events(files.events)?;
     selection.check(declared.as_ref())?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, declared.as_ref());
     }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());

@@ -29,10 +29,10 @@ const BATCH: usize = 256;
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome> {
     let [old, new] = open_two(&args.files, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
-    let selection = args.selection(args.globs()?, &[])?;
+    let selection = args.records.selection(args.globs()?, &[])?;
     selection.check(Some(&old.declared))?;
     selection.check(Some(&new.declared))?;
-    if args.filter.explain_filter {
+    if args.records.explain_filter {
         return explain_filter(&selection, Some(&old.declared));
     }
     let bar = Bar::watch(old.traces.iter().chain(&new.traces).map(Input::progress).collect());

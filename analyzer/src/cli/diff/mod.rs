@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
     leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
-    if args.filter.explain_filter {
+    if args.records.explain_filter {
         let selection = old.selection(args, &question, preset)?;
         return explain_filter(&selection, Some(&old.declared));
     }
@@ -140,7 +140,7 @@ impl Side {
     fn selection(&self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Selection> {
         let own = preset.map_or(&[][..], |preset| &preset.filters);
         let globs = Globs::of_names(question.names(&self.declared, preset.is_some())?);
-        let selection = args.selection(globs, own)?;
+        let selection = args.records.selection(globs, own)?;
         selection.check(Some(&self.declared))?;
         Ok(selection)
     }

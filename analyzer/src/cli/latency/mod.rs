@@ -39,7 +39,6 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let (operations, paths) = split(&args.files)?;
     let preset = args.operation.preset(&presets)?;
     let question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
-    let conditions = args.filter.conditions_and(preset.map_or(&[], |preset| &preset.filters))?;
     let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
     let files = Files::open(&paths, &args.events, true)?;
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
@@ -47,9 +46,10 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     let declared = load(files.events)?;
     let events = question.names(&declared, preset.is_some())?;
-    let selection = select(args, Globs::of_names(events.clone()), conditions);
+    let conditions = preset.map_or(&[][..], |preset| &preset.filters);
+    let selection = args.records.selection(Globs::of_names(events.clone()), conditions)?;
     selection.check(Some(&declared))?;
-    if args.filter.explain_filter {
+    if args.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
     }
     let mut asked = Asked {
@@ -86,7 +86,10 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if let Some(context_ns) = args.context.filter(|_| args.format == TableFormat::Table) {
         let files = Files::open(&paths, &args.events, true)?;
         let declared = load(files.events)?;
-        let mut trace = Trace::new(files.traces, Some(declared), select(args, Globs::default(), Conditions::default()));
+        // All events, whatever -w says.
+        let selection = args.records.selection(Globs::default(), &[])?;
+        let selection = Selection { conditions: Conditions::default(), ..selection };
+        let mut trace = Trace::new(files.traces, Some(declared), selection);
         trace.formats = args.formats.formats();
         output.block.put(report.top.context(&mut trace, &question.chain, context_ns)?);
     }
@@ -152,10 +155,6 @@ fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &m
     if let (Some(heat), Out::Pair(pair)) = (heat, out) {
         heat.map.add(pair.end_ns, pair.end_ns - pair.begin_ns);
     }
-}
-
-fn select(args: &LatencyArgs, globs: Globs, conditions: Conditions) -> Selection {
-    Selection { globs, conditions, pids: args.pid.clone(), time: args.time.unwrap_or_default(), limit: None }
 }
 
 fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {

@@ -32,7 +32,7 @@ pub(super) fn run(args: &StatsArgs, paths: &[PathBuf]) -> Result<Outcome> {
     let needs_args = by.iter().any(|by| by.side.arg != "pid");
     let declared = if needs_args { Some(load(files.events)?) } else { load_events(files.events)? };
     selection.check(declared.as_ref())?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, declared.as_ref());
     }
     let none = EventIndex::default();

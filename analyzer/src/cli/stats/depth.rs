@@ -23,17 +23,16 @@ pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -
     let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
     let preset = args.operation.preset(&presets)?;
     let question = Question { by: Vec::new(), ..question(&args.operation, operations, &[], preset)? };
-    let mut selection = args.select.selection()?;
+    let mut selection = args.select.selection_with(preset.map_or(&[], |preset| &preset.filters))?;
     if !selection.globs.is_empty() {
         bail!("-e does not go with --depth, as the operation says which events it is about");
     }
-    selection.conditions = args.select.filter.conditions_and(preset.map_or(&[], |preset| &preset.filters))?;
     let files = Files::open(paths, &args.files.events, true)?;
     let declared = load(files.events)?;
     let events = question.names(&declared, preset.is_some())?;
     selection.globs = Globs::of_names(events.clone());
     selection.check(Some(&declared))?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
     }
     let mut pairing = Pairing::new(question, &events, &declared);

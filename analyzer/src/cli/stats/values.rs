@@ -43,7 +43,7 @@ pub(super) fn run(args: &StatsArgs, of: &str, paths: &[PathBuf]) -> Result<Outco
     check_by(&by, &events, &declared, is_of)?;
     selection.globs = Globs::of_names(events);
     selection.check(Some(&declared))?;
-    if args.select.filter.explain_filter {
+    if args.select.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
     }
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
