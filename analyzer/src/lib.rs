@@ -9,6 +9,8 @@
 mod bootstrap;
 mod chart;
 mod cli;
+#[cfg(feature = "columns")]
+mod columns;
 mod condition;
 mod filter;
 mod findings;

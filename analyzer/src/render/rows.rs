@@ -239,7 +239,7 @@ impl Cell {
 }
 
 /// As `decode -F csv` has it: what is not UTF-8 with each byte from 0x80 up, and each backslash, as `\xNN`.
-fn plain_text(bytes: &[u8]) -> String {
+pub(crate) fn plain_text(bytes: &[u8]) -> String {
     match str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => {

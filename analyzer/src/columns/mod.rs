@@ -1,0 +1,7 @@
+//! Records as columns: what Arrow and Parquet files, and dataframes, are made of. docs/EXPORTS.md has the schema.
+
+mod table;
+mod text;
+
+pub(crate) use table::{EventTable, Wanted};
+pub(crate) use text::Oddities;
