@@ -147,6 +147,25 @@ impl Output {
     }
 }
 
+/// For what writes by itself; text is put into the block.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let some = &bytes[..bytes.len().min(BLOCK_BYTES / 2)];
+        self.block.put(some);
+        // An error of the writing thread passes through unchanged, so that a reader who has seen enough is known as one.
+        self.write_if_full().map_err(|error| match error.downcast::<io::Error>() {
+            Ok(error) => error,
+            Err(error) => io::Error::other(error),
+        })?;
+        Ok(some.len())
+    }
+
+    /// Nothing to do: [`finish`](Self::finish) writes all.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(Unfinished { temporary, .. }) = self.unfinished.take() {

@@ -7,7 +7,6 @@ mod facts;
 mod ids;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -86,17 +85,6 @@ struct LeftOut {
     /// Sections for which the facts of the output are wrong.
     untrue: u64,
     first_untrue: String,
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.block.put(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Makes sure that there are declarations where a trace does not name its events itself.

@@ -310,7 +310,7 @@ pub(crate) struct DecodeArgs {
 pub(crate) enum ShownClock {
     /// The clock of the trace
     Monotonic,
-    /// The time of day: in csv, json and ndjson as `wall_ns`, beside `ts_ns`
+    /// The time of day: in csv, json, ndjson, parquet and arrow as `wall_ns`, beside `ts_ns`
     Wall,
 }
 
@@ -330,6 +330,10 @@ pub(crate) enum Format {
     Json,
     /// One JSON object a line
     Ndjson,
+    /// A Parquet file; one event asked for by name gets a column for each argument
+    Parquet,
+    /// An Arrow file, with the same columns; on stdout, a stream
+    Arrow,
 }
 
 #[derive(Debug, Args)]

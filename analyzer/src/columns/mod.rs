@@ -1,7 +1,18 @@
 //! Records as columns: what Arrow and Parquet files, and dataframes, are made of. docs/EXPORTS.md has the schema.
 
+mod encoders;
+mod facts;
+mod file;
+mod long;
+mod parquet;
 mod table;
 mod text;
 
+pub(crate) use file::{ColumnFile, ColumnFormat};
 pub(crate) use table::{EventTable, Wanted};
 pub(crate) use text::Oddities;
+
+/// The version of the schema of all tables.
+pub(crate) const SCHEMA: &str = "simpletrace-rs.columns/1";
+/// Who writes them.
+pub(crate) const TOOL: &str = concat!("simpletrace-rs ", env!("CARGO_PKG_VERSION"));

@@ -44,7 +44,7 @@ pub(crate) trait Render {
 
 /// What a format prepares once for each kind of event.
 #[derive(Debug)]
-struct PerKind<T> {
+pub(crate) struct PerKind<T> {
     by_index: Vec<Option<T>>,
 }
 
@@ -56,7 +56,7 @@ impl<T> Default for PerKind<T> {
 
 impl<T> PerKind<T> {
     #[inline]
-    fn get(&mut self, kind: &Kind, prepare: impl FnOnce(&Kind) -> T) -> &mut T {
+    pub(crate) fn get(&mut self, kind: &Kind, prepare: impl FnOnce(&Kind) -> T) -> &mut T {
         if self.by_index.len() <= kind.index {
             self.by_index.resize_with(kind.index + 1, || None);
         }

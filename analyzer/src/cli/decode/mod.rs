@@ -1,6 +1,7 @@
 //! `decode`: prints events.
 
-use std::cell::RefCell;
+mod sink;
+
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,14 +9,14 @@ use std::rc::Rc;
 use anyhow::{Result, anyhow, bail};
 use simpletrace_format::events::{EventDecl, EventIndex};
 
-use super::args::{Colour, DecodeArgs, Format, ShownClock};
+use self::sink::Sink;
+use super::args::{DecodeArgs, Format, ShownClock};
 use super::explain_filter;
 use crate::filter::{DROPPED, Globs};
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
-use crate::output::Output;
 use crate::progress::Bar;
-use crate::render::{Compat, Csv, Json, Log, Render, Table, Text, WallClock};
+use crate::render::WallClock;
 use crate::say;
 use crate::trace::{Item, Trace};
 
@@ -36,43 +37,34 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
         return explain_filter(&selection, declared.as_ref());
     }
     let only = declared.as_ref().and_then(|declared| only_event(&selection.globs, declared));
-    let mut output = Output::create(args.output.as_deref(), paths.iter().map(PathBuf::as_path))?;
+    let gaps_shown = selection.admits_dropped();
+    let mut sink = Sink::create(args, only, wall, gaps_shown, paths.iter().map(PathBuf::as_path))?;
     if declared.is_none() {
         say::warning(
             "no trace-events file was given or found, so arguments are shown as raw words; \
              take the trace-events-all of the build that wrote the trace",
         );
     }
-    let mut render: Box<dyn Render> = match args.format {
-        Format::Text => Box::new(Text::new(output.is_stdout() && Colour::on_stdout(), wall, args.raw)),
-        Format::Compat => Box::new(Compat::default()),
-        Format::Log => Box::new(Log::default()),
-        Format::Table => Box::new(Table::new(only, wall, args.raw)),
-        Format::Csv => Box::new(Csv::new(only, wall)),
-        Format::Json => Box::new(Json::document(wall)),
-        Format::Ndjson => Box::new(Json::lines(wall)),
-    };
-
     // Not among the events on a terminal.
-    let on_terminal = output.is_stdout() && std::io::stdout().is_terminal();
+    let is_stdout = sink.printed_to().is_some_and(|output| output.borrow().is_stdout());
+    let on_terminal = is_stdout && std::io::stdout().is_terminal();
     let bar = (!on_terminal).then(|| Bar::watch(files.traces.iter().map(Input::progress).collect()));
     let mut trace = Trace::new(files.traces, declared, selection);
     trace.formats = args.files.formats.formats();
-    render.begin(&mut output.block);
-    // Shared with whoever waits for a slow pipe, so that what came out of it does not wait, too.
-    let output = Rc::new(RefCell::new(output));
-    let waiting = Rc::clone(&output);
-    trace.before_wait = Some(Rc::new(move || waiting.borrow_mut().flush()));
+    match sink.printed_to() {
+        Some(output) => {
+            let waiting = Rc::clone(output);
+            trace.before_wait = Some(Rc::new(move || waiting.borrow_mut().flush()));
+        }
+        // Files of columns say what is missing from them even if it is not among their rows.
+        None => trace.keeps_gaps = true,
+    }
     // Of a file that does not say how to tell the time of day that is asked for.
     let mut timeless: Option<String> = None;
-    let read = trace.for_each(|item| {
-        let output = &mut *output.borrow_mut();
-        match item {
-            Item::Event(event) if timeless.is_none() => render.event(&event, &mut output.block),
-            Item::Gap(gap) if timeless.is_none() => render.gap(&gap, &mut output.block),
-            item => tell_time(&item, render.wall(), &mut timeless)?,
-        }
-        output.write_if_full()
+    let read = trace.for_each(|item| match item {
+        Item::Event(event) if timeless.is_none() => sink.event(&event),
+        Item::Gap(gap) if timeless.is_none() => sink.gap(&gap),
+        item => tell_time(&item, sink.wall(), &mut timeless),
     });
     let timeless = match read {
         Err(error) if error.is::<Timeless>() => timeless,
@@ -81,9 +73,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
             None
         }
     };
-    let output = &mut *output.borrow_mut();
-    render.finish(&mut output.block);
-    output.finish()?;
+    sink.finish(&trace.files)?;
     drop(bar);
     trace.say_findings();
     if let Some(file) = timeless {

@@ -1,0 +1,64 @@
+//! What a file of columns says of itself.
+
+use serde_json::{Value, json};
+use simpletrace_format::DroppedRecord;
+
+use super::{SCHEMA, TOOL};
+use crate::trace::FileSummary;
+
+/// Gaps that are listed one by one.
+const MAX_GAPS: usize = 1000;
+
+/// Facts of a file of columns, by keys that begin with `simpletrace.`.
+pub(crate) struct FileFacts {
+    event: Option<String>,
+    gaps: Vec<Value>,
+    gap_count: u64,
+    dropped: u64,
+}
+
+impl FileFacts {
+    /// Of a file of one event, or of many.
+    pub(crate) fn new(event: Option<&str>) -> Self {
+        Self { event: event.map(str::to_owned), gaps: Vec::new(), gap_count: 0, dropped: 0 }
+    }
+
+    /// Takes in a gap.
+    pub(crate) fn add_gap(&mut self, record: &DroppedRecord) {
+        self.gap_count += 1;
+        self.dropped = self.dropped.saturating_add(record.known_count().unwrap_or_default());
+        if self.gaps.len() < MAX_GAPS {
+            self.gaps.push(json!({ "noticed_ns": record.timestamp_ns, "count": record.known_count() }));
+        }
+    }
+
+    /// What is known before the first record.
+    pub(crate) fn at_once(&self) -> impl Iterator<Item = (String, String)> {
+        let facts = [
+            ("schema", Some(SCHEMA)),
+            ("tool", Some(TOOL)),
+            ("clock", Some("monotonic clock of the traced host, ns")),
+            ("event", self.event.as_deref()),
+        ];
+        facts
+            .into_iter()
+            .filter_map(|(key, value)| Some((key_of(key), value?.to_owned())))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// What is known behind the last one.
+    pub(crate) fn in_the_end(&self, sources: &[FileSummary]) -> impl Iterator<Item = (String, String)> + use<> {
+        let source = |source: &FileSummary| {
+            let wall_offset_ns = source.facts.as_ref().and_then(|facts| facts.wall_offset_ns());
+            json!({ "file": source.name, "wall_offset_ns": wall_offset_ns })
+        };
+        let sources: Value = sources.iter().map(source).collect();
+        let gaps = json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps });
+        [(key_of("sources"), sources.to_string()), (key_of("gaps"), gaps.to_string())].into_iter()
+    }
+}
+
+fn key_of(key: &str) -> String {
+    format!("simpletrace.{key}")
+}
