@@ -1,6 +1,7 @@
 //! The one definition of every command and option: help, man pages and completions come from it.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -149,6 +150,16 @@ Example:
   simpletrace-rs slice trace-1234 trace-events-all -w 'ret < 0' -o failed.trace")
     )]
     Slice(SliceArgs),
+    /// Add a trace to a data set: a folder of Parquet files that DuckDB, Spark and others read as one
+    #[command(
+        override_usage = "simpletrace-rs export [OPTIONS] TRACE [EVENTS] -o DIR",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs export trace-1234 trace-events-all -o fleet
+  simpletrace-rs export trace-1234 trace-events-all --source host7 --partition event,day -o fleet")
+    )]
+    Export(ExportArgs),
     /// Steer a recording while it goes on: switch events and the trace file
     #[command(
         override_usage = "simpletrace-rs ctl SOCKET [COMMAND...]",
@@ -636,6 +647,68 @@ pub(crate) struct SliceArgs {
     /// Exit with 1 also when the trace ends inside a record
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    /// The folder of the data set; made if it is not there
+    #[arg(short = 'o', long, value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
+    /// By what files are kept apart: event,source or event,day or event,day,source
+    ///
+    /// All traces of a data set are by the same. `day` is in UTC, and needs traces that say at what time of day they were begun, as
+    /// simpletrace-rs's recorder does and QEMU does not.
+    #[arg(long, value_name = "LIST", default_value = "event,source")]
+    pub(crate) partition: Partition,
+    /// The name of the trace in the data set: that of its file if not given
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) source: Option<String>,
+    /// Put it in the place of a trace of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// Exit with 1 also when the trace ends inside a record
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// By what the files of a data set are kept apart, beside the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Partition {
+    /// The day, in UTC.
+    pub(crate) day: bool,
+    /// The trace.
+    pub(crate) source: bool,
+}
+
+impl Partition {
+    /// In the order of folders in folders.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        ["event"].into_iter().chain(self.day.then_some("day")).chain(self.source.then_some("source"))
+    }
+}
+
+impl FromStr for Partition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (mut day, mut source) = (false, false);
+        let mut names = text.split(',');
+        let is_known = names.next() == Some("event")
+            && names.all(|name| match name {
+                "day" => !std::mem::replace(&mut day, true),
+                "source" => !std::mem::replace(&mut source, true),
+                _ => false,
+            });
+        if is_known && (day || source) {
+            Ok(Self { day, source })
+        } else {
+            Err("write event,source or event,day or event,day,source".to_owned())
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

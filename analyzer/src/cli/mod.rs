@@ -6,6 +6,8 @@ mod ctl;
 mod decode;
 mod diff;
 mod events;
+#[cfg(feature = "columns")]
+mod export;
 mod generate;
 mod info;
 mod latency;
@@ -17,6 +19,8 @@ mod stats;
 
 use std::process::ExitCode;
 
+#[cfg(feature = "columns")]
+pub(crate) use args::Partition;
 pub(crate) use args::TableFormat;
 
 use anyhow::{Context as _, Result};
@@ -57,9 +61,19 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Recover(args) => recover::run(&args),
         args::Command::Repair(args) => repair::run(&args),
         args::Command::Slice(args) => slice::run(&args),
+        #[cfg(feature = "columns")]
+        args::Command::Export(args) => export::run(&args),
+        #[cfg(not(feature = "columns"))]
+        args::Command::Export(_) => Err(not_built("export", "columns")),
         args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Generate(args) => generate::run(&args),
     }
+}
+
+/// A part that this program was built without.
+#[cfg(not(feature = "columns"))]
+fn not_built(what: &str, feature: &str) -> anyhow::Error {
+    anyhow::anyhow!("this simpletrace-rs was built without {what}; build it with `--features {feature}`")
 }
 
 /// Draws values by size, with marks where percentiles are.

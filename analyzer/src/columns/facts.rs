@@ -49,13 +49,22 @@ impl FileFacts {
 
     /// What is known behind the last one.
     pub(crate) fn in_the_end(&self, sources: &[FileSummary]) -> impl Iterator<Item = (String, String)> + use<> {
+        let facts = [("sources", Self::sources(sources)), ("gaps", self.gaps())];
+        facts.into_iter().map(|(key, value)| (key_of(key), value.to_string()))
+    }
+
+    /// The gaps, the first ones one by one.
+    pub(crate) fn gaps(&self) -> Value {
+        json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps })
+    }
+
+    /// The files that it was made from.
+    pub(crate) fn sources(sources: &[FileSummary]) -> Value {
         let source = |source: &FileSummary| {
             let wall_offset_ns = source.facts.as_ref().and_then(|facts| facts.wall_offset_ns());
             json!({ "file": source.name, "wall_offset_ns": wall_offset_ns })
         };
-        let sources: Value = sources.iter().map(source).collect();
-        let gaps = json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps });
-        [(key_of("sources"), sources.to_string()), (key_of("gaps"), gaps.to_string())].into_iter()
+        sources.iter().map(source).collect()
     }
 }
 

@@ -1,13 +1,16 @@
 //! Records as columns: what Arrow and Parquet files, and dataframes, are made of. docs/EXPORTS.md has the schema.
 
+mod dataset;
 mod encoders;
 mod facts;
 mod file;
 mod long;
+mod manifest;
 mod parquet;
 mod table;
 mod text;
 
+pub(crate) use dataset::DataSet;
 pub(crate) use file::{ColumnFile, ColumnFormat};
 pub(crate) use table::{EventTable, Wanted};
 pub(crate) use text::Oddities;

@@ -9,12 +9,12 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use super::TOOL;
-use super::table::{TS_NS, WALL_NS};
+use super::table::{ARGS, TS_NS, WALL_NS};
 
 /// A Parquet file that is being written.
 pub(crate) struct ParquetFile<W: Write + Send> {
@@ -49,6 +49,12 @@ impl<W: Write + Send> ParquetFile<W> {
         Ok(())
     }
 
+    /// Gives what it is written to, with all that was written.
+    pub(crate) fn sink(&mut self) -> Result<&mut W> {
+        self.file.flush()?;
+        Ok(self.file.inner_mut())
+    }
+
     /// Writes the footer, with what is said of the whole file.
     pub(crate) fn finish(mut self, metadata: impl IntoIterator<Item = (String, String)>) -> Result<W> {
         for (key, value) in metadata {
@@ -68,5 +74,9 @@ fn properties() -> Result<WriterProperties> {
             .set_column_dictionary_enabled(column.clone(), false)
             .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
+    // Mostly different, too.
+    properties = properties
+        .set_column_dictionary_enabled(ColumnPath::from(ARGS), false)
+        .set_column_statistics_enabled(ColumnPath::from(ARGS), EnabledStatistics::None);
     Ok(properties.build())
 }

@@ -1,11 +1,12 @@
 //! Tables of one kind of event, with a column for each argument.
 
+use std::mem::replace;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use simpletrace_format::events::{ArgDecl, ArgType, EventDecl};
+use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, Mode, parse};
 use simpletrace_format::{EventRecord, Payload, Value};
 
 use super::text::{Oddities, put_text};
@@ -16,6 +17,9 @@ pub(crate) const TS_NS: &str = "ts_ns";
 pub(crate) const WALL_NS: &str = "wall_ns";
 pub(crate) const PID: &str = "pid";
 pub(crate) const EVENT: &str = "event";
+/// The arguments of an event of any kind, as JSON, and bytes that none of them accounts for.
+pub(crate) const ARGS: &str = "args";
+pub(crate) const LEFT_OVER: &str = "left_over";
 /// All bytes of an event whose arguments are not declared.
 pub(crate) const PAYLOAD: &str = "payload";
 
@@ -118,10 +122,10 @@ impl EventTable {
             .zip(decl.map_or(&[][..], |decl| &decl.args))
             .map(|(field, arg)| {
                 let values = wanted.has(field.name()).then(|| match field.data_type() {
-                    DataType::Int64 => Values::Signed(Int64Builder::new()),
-                    DataType::Boolean => Values::Bool(BooleanBuilder::new()),
-                    DataType::Utf8 => Values::Text(StringBuilder::new()),
-                    _ => Values::Unsigned(UInt64Builder::new()),
+                    DataType::Int64 => Values::Signed(Int64Builder::with_capacity(0)),
+                    DataType::Boolean => Values::Bool(BooleanBuilder::with_capacity(0)),
+                    DataType::Utf8 => Values::Text(StringBuilder::with_capacity(0, 0)),
+                    _ => Values::Unsigned(UInt64Builder::with_capacity(0)),
                 });
                 Arg { ty: arg.ty, values }
             })
@@ -129,7 +133,7 @@ impl EventTable {
         args.truncate(args.iter().rposition(|arg| arg.values.is_some()).map_or(0, |last| last + 1));
         let args = match wanted.has(PAYLOAD) {
             _ if decl.is_some() => Args::Declared(args),
-            true => Args::Payload(BinaryBuilder::new()),
+            true => Args::Payload(BinaryBuilder::with_capacity(0, 0)),
             false => Args::Unwanted,
         };
         let schema =
@@ -139,9 +143,9 @@ impl EventTable {
             row_bytes += field.data_type().primitive_width().unwrap_or(4);
         }
         Self {
-            ts_ns: wanted.has(TS_NS).then(UInt64Builder::new),
-            wall_ns: wanted.has(WALL_NS).then(UInt64Builder::new),
-            pid: wanted.has(PID).then(UInt32Builder::new),
+            ts_ns: wanted.has(TS_NS).then(|| UInt64Builder::with_capacity(0)),
+            wall_ns: wanted.has(WALL_NS).then(|| UInt64Builder::with_capacity(0)),
+            pid: wanted.has(PID).then(|| UInt32Builder::with_capacity(0)),
             schema,
             args,
             rows: 0,
@@ -169,30 +173,57 @@ impl EventTable {
     /// Adds a row. `wall_ns` is asked for only if it is wanted.
     #[inline]
     pub(crate) fn push(&mut self, record: &EventRecord<'_>, wall_ns: impl FnOnce() -> Option<u64>) {
-        if let Some(ts_ns) = &mut self.ts_ns {
-            ts_ns.append_value(record.timestamp_ns);
+        self.push_leading(record.timestamp_ns, wall_ns, record.pid);
+        self.bytes += self.args.push(record.payload, &mut self.oddities);
+    }
+
+    // Always, as its two callers are all there is.
+    #[inline(always)]
+    fn push_leading(&mut self, ts_ns: u64, wall_ns: impl FnOnce() -> Option<u64>, pid: u32) {
+        if let Some(values) = &mut self.ts_ns {
+            values.append_value(ts_ns);
         }
         if let Some(values) = &mut self.wall_ns {
             values.append_option(wall_ns());
         }
-        if let Some(pid) = &mut self.pid {
-            pid.append_value(record.pid);
+        if let Some(values) = &mut self.pid {
+            values.append_value(pid);
         }
-        self.bytes += self.row_bytes + self.args.push(record.payload, &mut self.oddities);
+        self.bytes += self.row_bytes;
         self.rows += 1;
+    }
+
+    /// Of gaps, with the number of events that are missing, if it is known.
+    pub(crate) fn of_gaps(wall: bool) -> Self {
+        let decl = parse(b"dropped(uint64_t count) \"\"\n", Mode::Lenient).events.into_iter().next();
+        Self::new(decl.as_ref(), Wanted::All { wall })
+    }
+
+    /// Adds a row with one value.
+    pub(crate) fn push_value(&mut self, ts_ns: u64, wall_ns: Option<u64>, pid: u32, value: Option<Value<'_>>) {
+        self.push_leading(ts_ns, || wall_ns, pid);
+        if let Args::Declared(args) = &mut self.args
+            && let [Arg { values: Some(values), .. }] = &mut args[..]
+        {
+            values.push(value, &mut self.oddities);
+        }
     }
 
     /// Takes the rows out.
     pub(crate) fn take(&mut self) -> RecordBatch {
+        // The next rows are about as many: better room for them at once than moving them as they grow.
+        let room = self.rows + self.rows / 4;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         for values in [&mut self.ts_ns, &mut self.wall_ns].into_iter().flatten() {
-            columns.push(Arc::new(values.finish()));
+            columns.push(Arc::new(replace(values, UInt64Builder::with_capacity(room)).finish()));
         }
         // In the order of the schema: behind ts_ns and wall_ns.
-        columns.extend(self.pid.as_mut().map(|values| Arc::new(values.finish()) as ArrayRef));
+        if let Some(values) = &mut self.pid {
+            columns.push(Arc::new(replace(values, UInt32Builder::with_capacity(room)).finish()));
+        }
         match &mut self.args {
             Args::Declared(args) => {
-                columns.extend(args.iter_mut().filter_map(|arg| arg.values.as_mut()).map(Values::finish));
+                columns.extend(args.iter_mut().filter_map(|arg| arg.values.as_mut()).map(|values| values.take(room)));
             }
             Args::Payload(values) => columns.push(Arc::new(values.finish())),
             Args::Unwanted => {}
@@ -258,12 +289,16 @@ impl Values {
         0
     }
 
-    fn finish(&mut self) -> ArrayRef {
+    /// Takes the values out, and makes room for so many others.
+    fn take(&mut self, room: usize) -> ArrayRef {
         match self {
-            Self::Signed(values) => Arc::new(values.finish()),
-            Self::Unsigned(values) => Arc::new(values.finish()),
-            Self::Bool(values) => Arc::new(values.finish()),
-            Self::Text(values) => Arc::new(values.finish()),
+            Self::Signed(values) => Arc::new(replace(values, Int64Builder::with_capacity(room)).finish()),
+            Self::Unsigned(values) => Arc::new(replace(values, UInt64Builder::with_capacity(room)).finish()),
+            Self::Bool(values) => Arc::new(replace(values, BooleanBuilder::with_capacity(room)).finish()),
+            Self::Text(values) => {
+                let bytes = values.values_slice().len();
+                Arc::new(replace(values, StringBuilder::with_capacity(room, bytes + bytes / 4)).finish())
+            }
         }
     }
 }

@@ -50,6 +50,15 @@ impl Block {
         self.len = 0;
     }
 
+    /// Takes out what is written; there is as much room as before.
+    #[cfg(feature = "columns")]
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let next = Self::with_capacity(self.bytes.len());
+        let Self { mut bytes, len } = std::mem::replace(self, next);
+        bytes.truncate(len);
+        bytes
+    }
+
     /// Takes back all behind `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);

@@ -19,7 +19,7 @@ use crate::trace::{Event, Gap};
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
 pub(crate) use csv::Csv;
-pub(crate) use json::{Json, unique_names};
+pub(crate) use json::{Args as JsonArgs, Json, unique_names};
 pub(crate) use log::Log;
 pub(crate) use rows::{Cell, Column, Rows, plain_text};
 pub(crate) use table::Table;
@@ -65,7 +65,7 @@ impl<T> PerKind<T> {
 }
 
 /// Writes how many events are missing; where nobody knows, `unknown`.
-fn put_count(record: &DroppedRecord, unknown: &str, block: &mut Block) {
+pub(crate) fn put_count(record: &DroppedRecord, unknown: &str, block: &mut Block) {
     match record.known_count() {
         Some(count) => block.decimal(count),
         None => block.put(unknown),

@@ -136,5 +136,5 @@ fn columns<'a>(
     _: bool,
     _: impl IntoIterator<Item = &'a Path>,
 ) -> Result<Sink> {
-    anyhow::bail!("this simpletrace-rs was built without parquet and arrow; build it with `--features columns`")
+    Err(crate::cli::not_built("parquet and arrow", "columns"))
 }
