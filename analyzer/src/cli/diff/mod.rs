@@ -71,7 +71,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");
-    args.operation.say_if_inexact(preset);
+    args.operation.say_note(preset);
     if report.rows_in_both == 0 && sides.iter().all(|side| side.pairing.counts().pairs > 0) {
         say::note("no group is in both traces; --by ARG groups by other arguments");
     }

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     output.finish()?;
     trace.say_findings();
-    args.operation.say_if_inexact(preset);
+    args.operation.say_note(preset);
     say_why_nothing(&pairing);
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };

@@ -54,7 +54,7 @@ pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -
 
     report(args, &pairing, &depth)?;
     trace.say_findings();
-    args.operation.say_if_inexact(preset);
+    args.operation.say_note(preset);
     say_why_nothing(&pairing);
     Ok(trace.outcome(false))
 }
