@@ -379,6 +379,9 @@ pub(crate) struct StatsArgs {
     /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
@@ -454,6 +457,9 @@ pub(crate) struct LatencyArgs {
     /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
@@ -491,12 +497,21 @@ pub(crate) struct DiffArgs {
     pub(crate) operation: OperationArgs,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     ///
-    /// Groups of the two traces are the same if their values are. Pointers are not grouped by, as no run has the addresses of another.
+    /// Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
+    /// another.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
     pub(crate) by: Vec<String>,
     /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, conflicts_with = "first")]
     pub(crate) drops: Drops,
+    /// What pointers of both traces are called: a file of lines such as 0x55bd4edec9a0=disk0
+    ///
+    /// With it, --by takes pointers, too. Those that are called the same are one group.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "first")]
+    pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// Percentiles, by nearest rank
     #[arg(
         short = 'p',

@@ -16,7 +16,7 @@ use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
-use crate::groups::{GroupId, GroupValue};
+use crate::groups::{GroupId, GroupValue, Names};
 use crate::input::{Declared, Input, open_two};
 use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
 use crate::measure::{Group, Measure, Measured};
@@ -42,7 +42,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let mut question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
-    leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+    let names = args.names.as_deref().map(Names::load).transpose()?;
+    if names.is_none() {
+        leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+    }
     if args.records.explain_filter {
         let selection = old.selection(args, &question, preset)?;
         return explain_filter(&selection, Some(&old.declared));
@@ -50,10 +53,13 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let bar = Bar::watch(old.traces.iter().chain(&new.traces).map(Input::progress).collect());
     let mut sides = [old.read(args, &question, preset)?, new.read(args, &question, preset)?];
     drop(bar);
+    if args.raw {
+        sides.iter_mut().for_each(|side| side.pairing.groups.forget_numbers());
+    }
 
     let wholes = sides.each_ref().map(|side| Whole::new(side.pairing.counts(), &side.measured));
     let straddling = sides.iter().map(|side| side.measured.straddling).sum::<u64>();
-    let mut groups = Groups::of(&mut sides);
+    let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());
     let report = Report::new(&question, &mut groups, &args.percentiles);
     let mut output = Output::create(None, [])?;
@@ -106,7 +112,7 @@ fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_l
         let is_pointer = pointers.contains(&slot);
         if is_pointer {
             say::note(&format!(
-                "not grouped by {}: it is a pointer, and no run has the addresses of another; --by groups by other arguments",
+                "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
                 by.text
             ));
         }
@@ -171,27 +177,46 @@ struct Both<'a> {
     new: Option<&'a mut Group>,
 }
 
+/// A value by what it is called, if it is a pointer; those that are called nothing are shown as they are.
+fn named(cell: Cell, names: &Names) -> Cell {
+    match cell {
+        Cell::Value { value: GroupValue::Pointer(pointer), .. } => {
+            let name = names.get(pointer).map(|name| GroupValue::Text(name.as_bytes().to_vec()));
+            Cell::Value { value: name.unwrap_or(GroupValue::Pointer(pointer)), short: None }
+        }
+        cell => cell,
+    }
+}
+
 /// The groups of both traces by their values, those with the most pairs first.
 struct Groups<'a>(Vec<Both<'a>>);
 
 impl<'a> Groups<'a> {
-    fn of(sides: &'a mut [Read; 2]) -> Self {
+    /// Pointers go by their names, as far as they have any: those that are called the same are one group.
+    fn of(sides: &'a mut [Read; 2], names: &Names) -> Self {
         let mut all: Vec<Both<'a>> = Vec::new();
         let mut places: HashMap<Vec<GroupValue>, usize> = HashMap::new();
         for (which, side) in sides.iter_mut().enumerate() {
             for group in &mut side.measured.groups {
                 let id: GroupId = group.id;
-                let cells: Vec<_> = side.pairing.groups.cells(id).collect();
+                let cells: Vec<_> = side.pairing.groups.cells(id).map(|cell| named(cell, names)).collect();
                 let values = cells.iter().map(|cell| match cell {
                     Cell::Value { value, .. } => value.clone(),
                     _ => GroupValue::None,
                 });
-                let place = *places.entry(values.collect()).or_insert_with(|| {
-                    all.push(Both { name: side.pairing.groups.label(id), cells, old: None, new: None });
+                let values: Vec<_> = values.collect();
+                let place = places.get(&values).copied().unwrap_or_else(|| {
+                    let terms = side.pairing.groups.terms().zip(&values);
+                    let terms: Vec<_> = terms.map(|(term, value)| format!("{term}={value}")).collect();
+                    all.push(Both { name: terms.join(" "), cells, old: None, new: None });
+                    places.insert(values, all.len() - 1);
                     all.len() - 1
                 });
                 let both = &mut all[place];
-                *(if which == 0 { &mut both.old } else { &mut both.new }) = Some(group);
+                match if which == 0 { &mut both.old } else { &mut both.new } {
+                    Some(of_name) => of_name.append(group),
+                    empty => *empty = Some(group),
+                }
             }
         }
         let pairs = |group: &Option<&mut Group>| group.as_ref().map_or(0, |group| group.total.count());

@@ -69,6 +69,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
     pairing.groups.set_names(names);
+    if args.raw {
+        pairing.groups.forget_numbers();
+    }
     let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
     let whole = Whole::new(pairing.counts(), &measured);
@@ -91,7 +94,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         let selection = Selection { conditions: Conditions::default(), ..selection };
         let mut trace = Trace::new(files.traces, Some(declared), selection);
         trace.formats = args.formats.formats();
-        output.block.put(report.top.context(&mut trace, &question.chain, context_ns)?);
+        output.block.put(report.top.context(&mut trace, &question.chain, context_ns, args.raw)?);
     }
     output.finish()?;
     trace.say_findings();
