@@ -63,6 +63,38 @@ fn of_a_stock_trace_all_that_ended_before_a_gap_was_noticed_may_be_wrong() {
     }
 }
 
+#[test]
+fn the_heat_map_has_the_pairs_that_the_table_has() {
+    let drawn = |drops: &str| {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk --heat --ascii --drops {drops}"));
+        let picture = run.text().rsplit_once("\n\n").unwrap().1.to_owned();
+        (run.code, picture)
+    };
+    let (code, kept) = drawn("keep");
+    assert_eq!(drawn("fail"), (1, kept.clone()));
+    assert!(code == 0 && kept.contains("\n         +116 us "), "{kept}");
+    // The 12 that are left are behind the time when the loss was noticed; `:` is two of them.
+    assert_eq!(
+        drawn("exclude"),
+        (
+            0,
+            "\
+1.05 ms |    .
+ 524 us |  .                                                      .
+ 262 us |
+ 131 us |.
+65.5 us |..                                                     .
+32.8 us |:.                                                      .
+16.4 us |                                                       .
+        +----------------------------------------------------------
+         +227 ms                                            +246 ms
+count:  . 1+  : 2+
+"
+            .to_owned()
+        )
+    );
+}
+
 /// Pairs what `decode` prints: begin and end by the values of some arguments, the last beginning counts. Latencies in order of size.
 fn by_hand(dir: &Dir, trace: &str, begins: &[(&str, &[&str])], end: (&str, &[&str])) -> Vec<u64> {
     let names = begins.iter().map(|begin| begin.0).chain([end.0]);

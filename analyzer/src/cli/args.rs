@@ -449,7 +449,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true)]
     pub(crate) hist: Option<Hist>,
     /// Draw how long they took over time
-    #[arg(long, conflicts_with = "drops")]
+    #[arg(long)]
     pub(crate) heat: bool,
     /// Draw with ASCII only
     #[arg(long)]
