@@ -357,14 +357,22 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "[EVENT.]ARG", conflicts_with = "depth")]
     pub(crate) of: Option<String>,
     /// How many operations are under way: 'BEGIN -> END' as for `latency`, or those of a preset
-    #[arg(long, conflicts_with_all = ["by", "hist"])]
+    #[arg(long, conflicts_with = "hist")]
     pub(crate) depth: bool,
     #[command(flatten)]
     pub(crate) operation: OperationArgs,
     /// Also show how many are under way in each interval
     #[arg(long, value_name = "TIME", value_parser = interval_ns, requires = "depth")]
     pub(crate) every: Option<u64>,
-    /// Group by arguments or `pid`, with --of also by `event`; ARG:log2 groups by powers of two
+    /// With --depth: what becomes of operations from which events are missing, or may be
+    ///
+    /// With `exclude`, those that were under way then do not count behind it, nor does the time of gaps. QEMU's files do not say when events are
+    /// missing, and all time up to when it was noticed does not count.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "depth")]
+    pub(crate) drops: Drops,
+    /// Group by arguments or `pid`, with --of and --depth also by `event`; ARG:log2 groups by powers of two
+    ///
+    /// An operation that is under way has the arguments of its beginning.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// Percentiles, by nearest rank
