@@ -307,6 +307,30 @@ fn pointers_are_no_groups_and_each_trace_may_have_its_own_declarations() {
 }
 
 #[test]
+fn both_are_drawn_beside_each_other_in_tables_only() {
+    let dir = folder(&[("old", reads(0x1000, &constant(8, 1_000, 4))), ("new", reads(0, &[(8, 1_000), (8, 5_000)]))]);
+    let run = |options: &str| {
+        let run =
+            dir.call(&format!("diff old new --by count --on disk {options}")).env("COLUMNS", "50").arg(OPERATION).run();
+        run.exits(0).text().to_owned()
+    };
+    let picture = "count=8
+                    old             new
+[ 512 ns, 1.02 us)    4  #########    1  #####
+[1.02 us, 2.05 us)    0               0
+[2.05 us, 4.10 us)    0               0
+[4.10 us, 8.19 us)    0               1  #####
+";
+    let drawn = run("--hist --ascii");
+    assert!(drawn.contains(&format!("\n\n{picture}\n")), "{drawn}");
+    assert_eq!(drawn.replace(&format!("{picture}\n"), ""), run(""));
+    for format in ["csv", "json", "ndjson"] {
+        assert_eq!(run(&format!("--hist -F {format}")), run(&format!("-F {format}")));
+    }
+    dir.run("diff old new --first --hist").exits(2);
+}
+
+#[test]
 fn pointers_that_are_called_the_same_are_one_group() {
     // Three disks each, of which two are called and two of the new trace's are called the same.
     let of = |latencies: [u64; 3]| -> Vec<_> { latencies.into_iter().cycle().take(9).map(|ns| (8, ns)).collect() };

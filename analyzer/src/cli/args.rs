@@ -530,6 +530,14 @@ pub(crate) struct DiffArgs {
         conflicts_with = "first"
     )]
     pub(crate) percentiles: Vec<Percentile>,
+    /// Draw how many took how long in both, beside each other: by powers of two, or in finer parts of them
+    ///
+    /// Bars of the same length are the same part of a trace's operations.
+    #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true, conflicts_with = "first")]
+    pub(crate) hist: Option<Hist>,
+    /// Draw with ASCII only
+    #[arg(long, conflicts_with = "first")]
+    pub(crate) ascii: bool,
     /// Exit with 1 if this holds for any group, such as 'p99 > 1.1x'; repeat it for more
     ///
     /// NAME >|>=|<|<=|== VALUE, as for `latency`. VALUE is a factor of the old one (1.1x), a difference (+200us, -10), or the new one itself

@@ -9,10 +9,11 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 use simpletrace_format::events::{ArgType, EventIndex};
 
-use super::args::{DiffArgs, TableFormat};
+use super::args::{DiffArgs, Hist, TableFormat};
 use super::explain_filter;
 use super::operation::{need_declared, question, say_why_nothing, split};
 use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
+use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
@@ -25,8 +26,8 @@ use crate::pairing::{Counts, Drops, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
-use crate::say;
 use crate::trace::Trace;
+use crate::{say, terminal};
 
 pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     if args.first {
@@ -62,9 +63,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());
     let report = Report::new(&question, &mut groups, &args.percentiles);
+    let pictures = groups.pictures(args.hist, terminal::style(args.ascii));
     let mut output = Output::create(None, [])?;
     output.block.put(match args.format {
-        TableFormat::Table => report.table(&sides),
+        TableFormat::Table => report.table(&sides, &pictures),
         TableFormat::Json => serde_json::to_string_pretty(&report.json(&sides, &failures))? + "\n",
         format => report.rows.render(format)?,
     });
@@ -224,6 +226,30 @@ impl<'a> Groups<'a> {
         Self(all)
     }
 
+    /// Pictures of the largest groups.
+    fn pictures(&self, hist: Option<Hist>, style: Style) -> String {
+        /// More would scroll what matters away.
+        const MAX_GROUPS: usize = 8;
+
+        let mut text = String::new();
+        let Some(hist) = hist else { return text };
+        for both in self.0.iter().take(MAX_GROUPS) {
+            let buckets = [&both.old, &both.new].map(|group| {
+                let mut buckets = hist.buckets();
+                if let Some(group) = group {
+                    group.total.for_each(|latency_ns, count| buckets.add(latency_ns, count));
+                }
+                buckets
+            });
+            let title = if both.name.is_empty() { String::new() } else { format!("{}\n", both.name) };
+            text += &format!("{title}{}\n", histograms(["old", "new"], buckets.each_ref(), style));
+        }
+        if self.0.len() > MAX_GROUPS {
+            text += &format!("{} groups are not drawn\n\n", self.0.len() - MAX_GROUPS);
+        }
+        text
+    }
+
     fn gated(&mut self) -> Vec<Gated<'_>> {
         let gated = self.0.iter_mut().map(|both| Gated {
             name: both.name.clone(),
@@ -327,13 +353,14 @@ impl Report {
         self.rows.push(wide);
     }
 
-    fn table(&self, sides: &[Read; 2]) -> String {
+    fn table(&self, sides: &[Read; 2], pictures: &str) -> String {
         let on: Vec<_> = self.question.on.iter().map(ToString::to_string).collect();
         let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(",")) };
         let mut text = format!("{}{on}\n\n", self.question.chain);
         if !self.rows.is_empty() {
             text += &format!("{}\n", self.percentiles.table());
         }
+        text += pictures;
         let mut counts = Rows::new(["", "old", "new"].map(Column::new));
         let [old, new] = sides.each_ref().map(numbers);
         for ((name, old), (_, new)) in old.into_iter().zip(new) {
