@@ -48,6 +48,11 @@ impl Names {
         }
         Ok(Self(names))
     }
+
+    /// What a pointer is called, if it is.
+    pub(crate) fn get(&self, pointer: u64) -> Option<&str> {
+        self.0.get(&pointer).map(String::as_str)
+    }
 }
 
 /// An argument that is grouped by.
@@ -104,6 +109,11 @@ impl Groups {
         *known = known.or(numbers);
     }
 
+    /// Forgets what numbers are called.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.terms.iter_mut().for_each(|term| term.known = None);
+    }
+
     /// Sets what pointers are called.
     pub(crate) fn set_names(&mut self, names: Names) {
         self.names = names;
@@ -153,7 +163,9 @@ impl Groups {
     fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
         match value {
             GroupValue::Pointer(pointer) => Some(
-                self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)),
+                self.names
+                    .get(*pointer)
+                    .map_or_else(|| format!("{}#{}", term.text, number - Self::OTHER), str::to_owned),
             ),
             GroupValue::Signed(number) => Some(format!("{value} ({})", term.known?.name(Value::Signed(*number))?)),
             GroupValue::Unsigned(number) => Some(format!("{value} ({})", term.known?.name(Value::Unsigned(*number))?)),

@@ -35,6 +35,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// Takes in all latencies of another.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.all().zip(other.all()).for_each(|(own, others)| own.append(others));
+    }
+
     fn all(&mut self) -> impl Iterator<Item = &mut Latencies> {
         [&mut self.total].into_iter().chain(&mut self.hops)
     }

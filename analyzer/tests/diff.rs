@@ -278,7 +278,7 @@ fn pointers_are_no_groups_and_each_trace_may_have_its_own_declarations() {
     let dir = folder(&[("old", reads(0x1000, &constant(8, 1_000, 5)))]);
     let run = dir.call("diff old old --by disk,count -p 50 --on disk -F ndjson").arg(OPERATION).run().exits(0);
     assert!(
-        run.stderr.contains("note: not grouped by disk: it is a pointer, and no run has the addresses of another; --by groups by other arguments\n"),
+        run.stderr.contains("note: not grouped by disk: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments\n"),
         "{}",
         run.stderr
     );
@@ -303,6 +303,66 @@ fn pointers_are_no_groups_and_each_trace_may_have_its_own_declarations() {
     assert_eq!(
         run.stderr,
         "note: using trace-events (found beside the trace)\nnote: using new-events (found beside the trace)\n"
+    );
+}
+
+#[test]
+fn both_are_drawn_beside_each_other_in_tables_only() {
+    let dir = folder(&[("old", reads(0x1000, &constant(8, 1_000, 4))), ("new", reads(0, &[(8, 1_000), (8, 5_000)]))]);
+    let run = |options: &str| {
+        let run =
+            dir.call(&format!("diff old new --by count --on disk {options}")).env("COLUMNS", "50").arg(OPERATION).run();
+        run.exits(0).text().to_owned()
+    };
+    let picture = "count=8
+                    old             new
+[ 512 ns, 1.02 us)    4  #########    1  #####
+[1.02 us, 2.05 us)    0               0
+[2.05 us, 4.10 us)    0               0
+[4.10 us, 8.19 us)    0               1  #####
+";
+    let drawn = run("--hist --ascii");
+    assert!(drawn.contains(&format!("\n\n{picture}\n")), "{drawn}");
+    assert_eq!(drawn.replace(&format!("{picture}\n"), ""), run(""));
+    for format in ["csv", "json", "ndjson"] {
+        assert_eq!(run(&format!("--hist -F {format}")), run(&format!("-F {format}")));
+    }
+    dir.run("diff old new --first --hist").exits(2);
+}
+
+#[test]
+fn pointers_that_are_called_the_same_are_one_group() {
+    // Three disks each, of which two are called and two of the new trace's are called the same.
+    let of = |latencies: [u64; 3]| -> Vec<_> { latencies.into_iter().cycle().take(9).map(|ns| (8, ns)).collect() };
+    let dir = folder(&[("old", reads(0x1000, &of([100, 200, 300]))), ("new", reads(0x5000, &of([150, 260, 270])))]);
+    dir.write("names", "0x1000=root\n0x1100=data\n0x5000=root\n0x5100=data\n0x5200=data\n");
+    let line = "old new --by disk -p 50,100 --names names";
+    let rows = rows(&dir, line);
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            ["disk", "pairs_old", "pairs_new", "p50_old_ns", "p50_new_ns", "p100_new_ns"].map(|name| row[name].clone())
+        })
+        .collect();
+    let (data, root) = (json!("data"), json!("root"));
+    assert_eq!(
+        found,
+        [
+            [data, json!(3), json!(6), json!(200), json!(260), json!(270)],
+            [root, json!(3), json!(3), json!(100), json!(150), json!(150)],
+            [json!(0x1200), json!(3), json!(0), json!(300), json!(null), json!(null)],
+        ]
+    );
+    let (code, said) = gate(&dir, &format!("diff {line}"), &["p50 > 1.4x"]);
+    assert_eq!(
+        (code, said.iter().map(String::as_str).filter(|line| line.starts_with("error")).collect::<Vec<_>>()),
+        (
+            1,
+            vec![
+                "error: failed on 'p50 > 1.4x': p50 of disk=root went from 100ns to 150ns",
+                "error: failed on 'p50 > 1.4x': there are no pairs of disk=0x1200 in the new trace, and so no p50"
+            ]
+        )
     );
 }
 
@@ -425,16 +485,20 @@ fn traces_part_where_names_or_arguments_do_and_nothing_else() {
     ];
     let three = "[1.000000090 +0.000000090] 10 disk_read disk=0x0 sector=3 count=8\n";
     let done = "[1.000000100 +0.000000100] 10 disk_done disk=0x7f00 ret=0\n";
+    // What was dropped stands before the third record.
+    let missing = ["old", "new"]
+        .map(|name| format!("{name}: events are missing before here, in 1 place, behind 2 records\n"))
+        .concat();
     assert_eq!(
         first("old sector", 1),
         format!(
-            "they part behind 2 records: sector differs\n  {one}  {two}- {three}+ [5.000000090 +0.000000090] 11 disk_read disk=0x0 sector=4 count=8\n"
+            "they part behind 2 records: sector differs\n{missing}  {one}  {two}- {three}+ [5.000000090 +0.000000090] 11 disk_read disk=0x0 sector=4 count=8\n"
         )
     );
     assert_eq!(
         first("old pointer", 1),
         format!(
-            "they part behind 3 records: disk differs: pointer 1 by first appearance, and pointer 2\n  {one}  {two}  {three}- {done}+ [5.000000100 +0.000000100] 11 disk_done disk=0x20 ret=0\n"
+            "they part behind 3 records: disk differs: pointer 1 by first appearance, and pointer 2\n{missing}  {one}  {two}  {three}- {done}+ [5.000000100 +0.000000100] 11 disk_done disk=0x20 ret=0\n"
         )
     );
     assert_eq!(
@@ -473,6 +537,90 @@ fn traces_part_where_names_or_arguments_do_and_nothing_else() {
         first("empty old", 0),
         format!("the same as far as the old trace goes: 0 records; the new one goes on\n+ {one}")
     );
+}
+
+#[test]
+fn gaps_and_damage_before_the_place_where_traces_part_are_said() {
+    // A record each 10 ns, `dropped` behind some of them.
+    let trace = |sectors: &[u64], dropped: &[u64]| {
+        sample::trace(ByteOrder::Little, |writer| {
+            sample::mappings(writer)?;
+            for (number, &sector) in (1..).zip(sectors) {
+                writer.event(
+                    READ,
+                    number * 10,
+                    1,
+                    &[Value::Pointer(7), Value::Unsigned(sector), Value::Unsigned(8)],
+                )?;
+                if dropped.contains(&number) {
+                    writer.dropped(number * 10 + 1, 1, 5)?;
+                }
+            }
+            Ok(())
+        })
+    };
+    let whole = trace(&[1, 2, 3, 4, 5], &[]);
+    // The third record's length is none.
+    let mut damaged = whole.clone();
+    let third = damaged.len() - 3 * 56;
+    damaged[third + 24..third + 28].copy_from_slice(&[0xff; 4]);
+    let dir = folder(&[
+        ("whole", whole),
+        ("damaged", damaged),
+        ("late", trace(&[1, 2, 3, 4, 5], &[5])),
+        ("gaps", trace(&[1, 2, 3, 9, 5], &[1, 3, 4])),
+        ("ends", trace(&[1, 2, 3], &[3])),
+    ]);
+    let first = |line: &str| {
+        let run = dir.run(&format!("diff --first {line}"));
+        run.text()
+            .lines()
+            .skip(2)
+            .take_while(|line| !line.starts_with([' ', '-', '+']))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (line, expected) in [
+        ("whole late", &["5 records, and they are the same"][..]),
+        (
+            "late gaps",
+            &[
+                "they part behind 3 records: sector differs",
+                "new: events are missing before here, in 2 places, the last one behind 3 records",
+            ],
+        ),
+        (
+            "ends whole",
+            &[
+                "the same as far as the old trace goes: 3 records; the new one goes on",
+                "old: events are missing before here, in 1 place, behind 3 records",
+            ],
+        ),
+        (
+            "late ends",
+            &[
+                "the same as far as the new trace goes: 3 records; the old one goes on",
+                "new: events are missing before here, in 1 place, behind 3 records",
+            ],
+        ),
+        (
+            "damaged whole",
+            &[
+                "they part behind 2 records: sector differs",
+                "old: events are missing before here, in 1 place, behind 2 records",
+            ],
+        ),
+        // What was dropped is told even if its events are not asked for.
+        (
+            "late gaps -e disk_read -w sector!=2",
+            &[
+                "they part behind 2 records: sector differs",
+                "new: events are missing before here, in 2 places, the last one behind 2 records",
+            ],
+        ),
+    ] {
+        assert_eq!(first(line), expected, "{line}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod support;
 use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
-use support::{Dir, shared};
+use simpletrace_format::{ByteOrder, EventId, Value};
+use support::{Dir, sample, shared};
 
 /// The folder with the demo trace, of whose making fixtures/tests/shipped.rs knows more.
 fn demo() -> Dir {
@@ -60,6 +61,38 @@ fn of_a_stock_trace_all_that_ended_before_a_gap_was_noticed_may_be_wrong() {
         assert_eq!((run.code, &report["straddling"]), (code, &json!(straddling)), "{drops}");
         assert_eq!(report["groups"][0]["pairs"], pairs, "{drops}");
     }
+}
+
+#[test]
+fn the_heat_map_has_the_pairs_that_the_table_has() {
+    let drawn = |drops: &str| {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk --heat --ascii --drops {drops}"));
+        let picture = run.text().rsplit_once("\n\n").unwrap().1.to_owned();
+        (run.code, picture)
+    };
+    let (code, kept) = drawn("keep");
+    assert_eq!(drawn("fail"), (1, kept.clone()));
+    assert!(code == 0 && kept.contains("\n         +116 us "), "{kept}");
+    // The 12 that are left are behind the time when the loss was noticed; `:` is two of them.
+    assert_eq!(
+        drawn("exclude"),
+        (
+            0,
+            "\
+1.05 ms |    .
+ 524 us |  .                                                      .
+ 262 us |
+ 131 us |.
+65.5 us |..                                                     .
+32.8 us |:.                                                      .
+16.4 us |                                                       .
+        +----------------------------------------------------------
+         +227 ms                                            +246 ms
+count:  . 1+  : 2+
+"
+            .to_owned()
+        )
+    );
 }
 
 /// Pairs what `decode` prints: begin and end by the values of some arguments, the last beginning counts. Latencies in order of size.
@@ -344,6 +377,47 @@ fn info_says_which_presets_a_trace_can_answer() {
         let report = json(&demo(), &format!("disk.trace --preset {}", preset.as_str().unwrap()), &[]);
         assert!(report["pairs"].as_u64().unwrap() > 0, "{preset}");
     }
+}
+
+#[test]
+fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
+    let dir = Dir::with([("ev", b"kvm_run_exit(int cpu_index, uint32_t reason) \"\"\nback(int cpu_index) \"\"\n")]);
+    let trace = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "kvm_run_exit")?;
+        writer.mapping(EventId(1), "back")?;
+        for number in 0..4 {
+            writer.event(EventId(0), number * 10, 1, &[Value::Signed(0), Value::Unsigned(2)])?;
+            writer.event(EventId(1), number * 10 + 5, 1, &[Value::Signed(0)])?;
+        }
+        Ok(())
+    });
+    dir.write("t", trace);
+    for (line, named) in [
+        ("latency t ev kvm_run_exit->back --by reason --hist --top 1 --context 1us", 7),
+        ("stats t ev -e kvm_run_exit --by reason", 1),
+        ("stats t ev --of kvm_run_exit.cpu_index --by reason --hist", 2),
+        // A row for each percentile.
+        ("diff t t ev kvm_run_exit->back --by reason -p 50,90", 2),
+    ] {
+        let shown = dir.run(line).exits(0).text().to_owned();
+        let raw = dir.run(&format!("{line} --raw")).exits(0).text().to_owned();
+        assert_eq!(shown.matches("2 (IO)").count(), named, "{shown}");
+        assert!(!raw.contains("(IO)"), "{raw}");
+        // The columns may be narrower.
+        let words = |text: &str| text.replace(" (IO)", "").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        if !line.contains("--hist") {
+            assert_eq!(words(&raw), words(&shown));
+        }
+    }
+    let parted = "diff t - ev --first";
+    let other = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "kvm_run_exit")?;
+        writer.event(EventId(0), 7, 1, &[Value::Signed(0), Value::Unsigned(6)])
+    });
+    let text =
+        |options: &str| dir.call(&format!("{parted}{options}")).stdin(other.clone()).run().exits(1).text().to_owned();
+    assert!(text("").contains("reason=2 (IO)\n") && text("").contains("reason=6 (MMIO)\n"), "{}", text(""));
+    assert_eq!(text(" --raw"), text("").replace(" (IO)", "").replace(" (MMIO)", ""));
 }
 
 #[test]

@@ -23,6 +23,11 @@ impl HeatMap {
         self.cells.add(time_ns, self.by_size.place(latency_ns), 1);
     }
 
+    /// Takes in all latencies of another.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.cells.append(&other.cells);
+    }
+
     /// Draws time to the right, counted from `start_ns`, and latency upwards: a row is from its label up to the next one's.
     pub(crate) fn draw(&self, start_ns: u64, style: Style) -> String {
         let lanes = || self.cells.columns(usize::MAX).into_iter().map(|column| column.lanes());

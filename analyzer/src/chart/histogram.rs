@@ -66,6 +66,75 @@ pub(crate) fn histogram(buckets: &Buckets, unit: Unit, marks: &[(&str, i128)], s
     picture
 }
 
+/// Draws two lists of times side by side, each with its name: of both, bars of the same length are the same part of the whole.
+pub(crate) fn histograms(names: [&str; 2], lists: [&Buckets; 2], style: Style) -> String {
+    let Some((first, last)) =
+        lists.iter().filter_map(|list| list.places()).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+    else {
+        return "no values\n".to_owned();
+    };
+    let ranges: Vec<_> = (first..=last).map(|place| lists[0].range(place)).collect();
+    let texts: Vec<_> = ranges.iter().map(|&(from, to)| [from, to].map(scaled_ns)).collect();
+    let [from_width, to_width] = [0, 1].map(|end| texts.iter().map(|text| text[end].len()).max().unwrap_or_default());
+    let range = |text: &[String; 2], is_short| match is_short {
+        false => format!("[{:>from_width$}, {:>to_width$})", text[0], text[1]),
+        true => format!("{:>from_width$}", text[0]),
+    };
+    let wholes = lists.map(|list| (first..=last).map(|place| list.count(place)).sum::<u64>());
+    let counts = |place: usize| lists.map(|list| thousands(list.count(place)));
+    let count_widths = [0, 1].map(|list| {
+        let widest = (first..=last).map(|place| counts(place)[list].len()).max().unwrap_or_default();
+        widest.max(names[list].len())
+    });
+    // Two bars with their numbers, and blanks before both.
+    let room = |range_width: usize| style.width.saturating_sub(range_width + count_widths[0] + count_widths[1] + 8) / 2;
+    let is_short = room(from_width + to_width + 4) < MIN_BAR;
+    let range_width = if is_short { from_width } else { from_width + to_width + 4 };
+    let bar_width = room(range_width).max(1);
+    // As a part of the other one's whole as well, so that they can be compared without dividing.
+    let scaled = |place: usize| {
+        let [old, new] = lists.map(|list| u128::from(list.count(place)));
+        let [old_whole, new_whole] = wholes.map(|whole| u128::from(whole.max(1)));
+        [old * new_whole, new * old_whole]
+    };
+    let most = (first..=last).flat_map(scaled).max().unwrap_or_default();
+    // Whether it is in a stretch of many that have no values.
+    let is_folded = |place: usize| {
+        let is_empty = |place: &usize| lists.iter().all(|list| list.count(*place) == 0);
+        let before = (first..place).rev().take_while(is_empty).count();
+        let from_here = (place..=last).take_while(is_empty).count();
+        from_here > 0 && before + from_here > MAX_EMPTY
+    };
+    let mut picture = format!(
+        "{:range_width$}  {:>old_width$}  {:bar_width$}  {:>new_width$}\n",
+        "",
+        names[0],
+        "",
+        names[1],
+        old_width = count_widths[0],
+        new_width = count_widths[1]
+    );
+    for (place, text) in (first..=last).zip(&texts) {
+        if is_folded(place) {
+            if !picture.ends_with("...\n") {
+                picture.push_str("...\n");
+            }
+            continue;
+        }
+        let [old, new] = counts(place);
+        let [old_bar, new_bar] = scaled(place).map(|count| bar(count, most, bar_width, style.is_ascii));
+        let line = format!(
+            "{}  {old:>old_width$}  {old_bar:<bar_width$}  {new:>new_width$}  {new_bar}",
+            range(text, is_short),
+            old_width = count_widths[0],
+            new_width = count_widths[1]
+        );
+        picture.push_str(line.trim_end());
+        picture.push('\n');
+    }
+    picture
+}
+
 /// Rows, with `None` for many that have nothing in them.
 fn folded(rows: Vec<Row>) -> Vec<Option<Row>> {
     let mut folded = Vec::new();
@@ -135,6 +204,39 @@ mod tests {
     }
 
     const MARKS: [(&str, i128); 4] = [("p50", 40_000), ("p90", 70_000), ("p99", 100_000), ("p99.9", 1_100_000_000)];
+
+    #[test]
+    fn two_lists_stand_beside_each_other_and_bars_are_parts_of_the_whole() {
+        let (mut old, mut new) = (Buckets::new(0), Buckets::new(0));
+        for (value, old_count, new_count) in
+            [(20_000, 3, 0), (33_000, 1, 1_000), (70_000, 0, 2_000), (5_000_000, 0, 1_000)]
+        {
+            old.add(value, old_count);
+            new.add(value, new_count);
+        }
+        assert_eq!(
+            histograms(["old", "new"], [&old, &new], ASCII),
+            [
+                "                    old                   new",
+                "[16.4 us, 32.8 us)    3  #############      0",
+                "[32.8 us, 65.5 us)    1  ####           1,000  ####",
+                "[65.5 us,  131 us)    0                 2,000  #########",
+                "...",
+                "[4.19 ms, 8.39 ms)    0                 1,000  ####",
+                "",
+            ]
+            .join("\n")
+        );
+        assert_eq!(
+            histograms(["old", "new"], [&old, &Buckets::new(0)], Style { width: 20, is_ascii: true }),
+            "         old     new\n16.4 us    3  #    0\n32.8 us    1  #    0\n"
+        );
+        assert_eq!(histograms(["old", "new"], [&Buckets::new(0); 2], WIDE), "no values\n");
+        for width in 30..=200 {
+            let picture = histograms(["old", "new"], [&old, &latencies()], Style { width, is_ascii: false });
+            assert!(picture.lines().all(|line| line.chars().count() <= width), "{width}: {picture}");
+        }
+    }
 
     #[test]
     fn latencies_have_bars_and_marks() {

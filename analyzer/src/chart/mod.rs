@@ -10,7 +10,12 @@ mod shares;
 mod spark;
 mod time_cells;
 
-pub(crate) use self::{buckets::Buckets, heat_map::HeatMap, histogram::histogram, shares::shares};
+pub(crate) use self::{
+    buckets::Buckets,
+    heat_map::HeatMap,
+    histogram::{histogram, histograms},
+    shares::shares,
+};
 pub(crate) use self::{rates::Rates, spark::spark, time_cells::TimeCells};
 
 /// What pictures are drawn with.

@@ -30,6 +30,18 @@ impl TimeCells {
         self.lanes_of(time_ns, lane + 1)[lane] += count;
     }
 
+    /// Takes in all counts of another of as many cells.
+    pub(super) fn append(&mut self, other: &Self) {
+        let Some((first_ns, last_ns)) = other.span_ns() else { return };
+        // From now on the cells here are at least as long as those of the other, whose span is within this one.
+        [first_ns, last_ns].into_iter().for_each(|time_ns| self.cover(time_ns));
+        for (place, counts) in (0..).zip(&other.cells) {
+            let from_ns = (other.first + place) << other.shift;
+            let lanes = self.lanes_of(from_ns.max(first_ns), counts.len());
+            lanes.iter_mut().zip(counts).for_each(|(into, count)| *into += count);
+        }
+    }
+
     /// Makes sure that a time has a cell.
     pub(super) fn cover(&mut self, time_ns: u64) {
         self.first_ns = self.first_ns.min(time_ns);
@@ -180,6 +192,28 @@ mod tests {
         assert_eq!((forth.shift, forth.cells.len()), (61, 8));
         assert_eq!(forth.columns(8), back.columns(8));
         assert_eq!(forth.columns(8).iter().map(|column| column.covered_ns).sum::<u128>(), 1 << 64);
+    }
+
+    #[test]
+    fn two_in_one_are_as_if_all_had_been_added_to_one() {
+        let times_ns = [3_u64, 5, 900, 1_000, 1_001, 4_000, 1 << 40, (1 << 40) + 77, u64::MAX - 1, u64::MAX];
+        for split in 0..=times_ns.len() {
+            for of in [1, 3, times_ns.len()] {
+                let mut all = TimeCells::new(4);
+                let (mut one, mut other) = (all.clone(), all.clone());
+                for (place, &time_ns) in times_ns[..of].iter().enumerate() {
+                    all.add(time_ns, place % 3, 1);
+                    if place < split { one.add(time_ns, place % 3, 1) } else { other.add(time_ns, place % 3, 1) }
+                }
+                let mut forth = one.clone();
+                forth.append(&other);
+                other.append(&one);
+                for appended in [forth, other] {
+                    assert_eq!(appended.span_ns(), all.span_ns(), "{split} of {of}");
+                    assert_eq!(appended.columns(4), all.columns(4), "{split} of {of}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -372,14 +372,22 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "[EVENT.]ARG", conflicts_with = "depth")]
     pub(crate) of: Option<String>,
     /// How many operations are under way: 'BEGIN -> END' as for `latency`, or those of a preset
-    #[arg(long, conflicts_with_all = ["by", "hist"])]
+    #[arg(long, conflicts_with = "hist")]
     pub(crate) depth: bool,
     #[command(flatten)]
     pub(crate) operation: OperationArgs,
     /// Also show how many are under way in each interval
     #[arg(long, value_name = "TIME", value_parser = interval_ns, requires = "depth")]
     pub(crate) every: Option<u64>,
-    /// Group by arguments or `pid`, with --of also by `event`; ARG:log2 groups by powers of two
+    /// With --depth: what becomes of operations from which events are missing, or may be
+    ///
+    /// With `exclude`, those that were under way then do not count behind it, nor does the time of gaps. QEMU's files do not say when events are
+    /// missing, and all time up to when it was noticed does not count.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "depth")]
+    pub(crate) drops: Drops,
+    /// Group by arguments or `pid`, with --of and --depth also by `event`; ARG:log2 groups by powers of two
+    ///
+    /// An operation that is under way has the arguments of its beginning.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// Percentiles, by nearest rank
@@ -394,6 +402,9 @@ pub(crate) struct StatsArgs {
     /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
@@ -461,7 +472,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true)]
     pub(crate) hist: Option<Hist>,
     /// Draw how long they took over time
-    #[arg(long, conflicts_with = "drops")]
+    #[arg(long)]
     pub(crate) heat: bool,
     /// Draw with ASCII only
     #[arg(long)]
@@ -469,6 +480,9 @@ pub(crate) struct LatencyArgs {
     /// What to call pointers in tables: a file of lines such as 0x55bd4edec9a0=disk0
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// How to print the result
     #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
@@ -506,12 +520,21 @@ pub(crate) struct DiffArgs {
     pub(crate) operation: OperationArgs,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     ///
-    /// Groups of the two traces are the same if their values are. Pointers are not grouped by, as no run has the addresses of another.
+    /// Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
+    /// another.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
     pub(crate) by: Vec<String>,
     /// What becomes of operations from which events are missing, or may be
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, conflicts_with = "first")]
     pub(crate) drops: Drops,
+    /// What pointers of both traces are called: a file of lines such as 0x55bd4edec9a0=disk0
+    ///
+    /// With it, --by takes pointers, too. Those that are called the same are one group.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "first")]
+    pub(crate) names: Option<PathBuf>,
+    /// Leave out what well-known numbers mean: `2` instead of `2 (IO)`
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// Percentiles, by nearest rank
     #[arg(
         short = 'p',
@@ -522,6 +545,14 @@ pub(crate) struct DiffArgs {
         conflicts_with = "first"
     )]
     pub(crate) percentiles: Vec<Percentile>,
+    /// Draw how many took how long in both, beside each other: by powers of two, or in finer parts of them
+    ///
+    /// Bars of the same length are the same part of a trace's operations.
+    #[arg(long, value_enum, value_name = "BUCKETS", num_args = 0..=1, default_missing_value = "log2", require_equals = true, conflicts_with = "first")]
+    pub(crate) hist: Option<Hist>,
+    /// Draw with ASCII only
+    #[arg(long, conflicts_with = "first")]
+    pub(crate) ascii: bool,
     /// Exit with 1 if this holds for any group, such as 'p99 > 1.1x'; repeat it for more
     ///
     /// NAME >|>=|<|<=|== VALUE, as for `latency`. VALUE is a factor of the old one (1.1x), a difference (+200us, -10), or the new one itself

@@ -23,10 +23,11 @@ impl OperationArgs {
         self.preset.as_deref().map(|name| presets.get(name)).transpose()
     }
 
-    /// Says so if the preset may take records of different operations for one.
-    pub(super) fn say_if_inexact(&self, preset: Option<&Preset>) {
-        if let (Some(name), Some(preset)) = (&self.preset, preset.filter(|preset| !preset.exact)) {
-            say::note(&format!("{name} is not exact: {}", preset.note));
+    /// Says what there is to know about the preset: above all that it may take records of different operations for one.
+    pub(super) fn say_note(&self, preset: Option<&Preset>) {
+        if let (Some(name), Some(preset)) = (&self.preset, preset.filter(|preset| !preset.note.is_empty())) {
+            let is = if preset.exact { "" } else { " is not exact" };
+            say::note(&format!("{name}{is}: {}", preset.note));
         }
     }
 }

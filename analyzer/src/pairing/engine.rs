@@ -67,6 +67,21 @@ struct Open<T> {
     tag: T,
 }
 
+/// What a record of the first stage does.
+pub(crate) enum Begun<T> {
+    /// One more is under way.
+    Another,
+    /// It takes the place of another one.
+    Replacing(Closed<T>),
+    Ignored,
+}
+
+/// An operation that is under way no more.
+pub(crate) struct Closed<T> {
+    pub(crate) begin_ns: u64,
+    pub(crate) tag: T,
+}
+
 /// An operation with all its stages.
 #[derive(Debug)]
 pub(crate) struct Pair<'a, K, T> {
@@ -109,7 +124,7 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
 
     /// Takes a record of the first stage.
     #[inline]
-    pub(crate) fn begin(&mut self, time_ns: u64, key: K, tag: T) {
+    pub(crate) fn begin(&mut self, time_ns: u64, key: K, tag: T) -> Begun<T> {
         use std::collections::hash_map::Entry;
 
         self.counts.begins += 1;
@@ -121,20 +136,21 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
             Entry::Occupied(mut place) => match self.discipline {
                 Discipline::Last => {
                     self.counts.replaced += 1;
-                    place.get_mut().first = open;
-                    return;
+                    let replaced = std::mem::replace(&mut place.get_mut().first, open);
+                    return Begun::Replacing(Closed { begin_ns: replaced.begin_ns, tag: replaced.tag });
                 }
                 Discipline::First => {
                     self.counts.ignored += 1;
-                    return;
+                    return Begun::Ignored;
                 }
                 Discipline::Fifo | Discipline::Lifo => place.get_mut().others.push_back(open),
             },
         }
         self.counts.open += 1;
+        Begun::Another
     }
 
-    /// Takes a record of a later stage; if that is the last one, hands the operation on.
+    /// Takes a record of a later stage; if that is the last one, hands the operation on. Returns the operation that has ended by it, whole or not.
     #[inline]
     pub(crate) fn advance(
         &mut self,
@@ -143,10 +159,10 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
         stage: usize,
         tag: T,
         done: &mut impl FnMut(Pair<'_, K, T>),
-    ) {
+    ) -> Option<Closed<T>> {
         let Some(opens) = self.open.get_mut(key) else {
             self.counts.orphans += 1;
-            return;
+            return None;
         };
         let ends = stage + 1 == self.stages;
         let waits = |open: &Open<T>| open.hops_ns.len() + 1 == stage && open.tag.admits(&tag);
@@ -159,35 +175,33 @@ impl<K: Eq + Hash, T: Tag, S: BuildHasher + Default> Engine<K, T, S> {
             if ends && alone && opens.first.tag.admits(&tag) {
                 // It has ended without one of its stages.
                 self.counts.incomplete += 1;
-                self.open.remove(key);
                 self.counts.open -= 1;
-            } else {
-                self.counts.orphans += 1;
+                let Opens { first, .. } = self.open.remove(key)?;
+                return Some(Closed { begin_ns: first.begin_ns, tag: first.tag });
             }
-            return;
+            self.counts.orphans += 1;
+            return None;
         };
         if !ends {
             let open = opens.get_mut(place);
             open.hops_ns.push(time_ns);
             open.tag.join(tag);
-            return;
+            return None;
         }
         let mut open = match opens.take(place) {
             Some(open) => open,
-            None => match self.open.remove(key) {
-                Some(opens) => opens.first,
-                None => return,
-            },
+            None => self.open.remove(key)?.first,
         };
         self.counts.open -= 1;
         open.tag.join(tag);
         let hops_ns = open.hops_ns.iter().copied();
         if !iter::once(open.begin_ns).chain(hops_ns).chain([time_ns]).is_sorted() {
             self.counts.backwards += 1;
-            return;
+        } else {
+            self.counts.pairs += 1;
+            done(Pair { key, begin_ns: open.begin_ns, hops_ns: &open.hops_ns, end_ns: time_ns, tag: &open.tag });
         }
-        self.counts.pairs += 1;
-        done(Pair { key, begin_ns: open.begin_ns, hops_ns: &open.hops_ns, end_ns: time_ns, tag: &open.tag });
+        Some(Closed { begin_ns: open.begin_ns, tag: open.tag })
     }
 
     /// What became of all records by now.
@@ -235,15 +249,31 @@ mod tests {
     fn run(stages: usize, discipline: Discipline, records: &[(u64, u8, usize)]) -> (Vec<Vec<u64>>, Counts) {
         let mut engine: Engine<u8, (), RandomState> = Engine::new(stages, discipline);
         let mut pairs = Vec::new();
+        // When each that is under way began, as the engine says.
+        let mut under_way = Vec::new();
+        let end = |under_way: &mut Vec<u64>, begin_ns| {
+            under_way.swap_remove(under_way.iter().position(|&begun_ns| begun_ns == begin_ns).unwrap());
+        };
         for &(time_ns, key, stage) in records {
             match stage {
-                0 => engine.begin(time_ns, key, ()),
-                stage => engine.advance(time_ns, &key, stage, (), &mut |pair| {
-                    let hops_ns = pair.hops_ns.iter().copied();
-                    pairs.push([pair.begin_ns].into_iter().chain(hops_ns).chain([pair.end_ns]).collect());
-                }),
+                0 => match engine.begin(time_ns, key, ()) {
+                    Begun::Another => under_way.push(time_ns),
+                    Begun::Replacing(closed) => {
+                        end(&mut under_way, closed.begin_ns);
+                        under_way.push(time_ns);
+                    }
+                    Begun::Ignored => {}
+                },
+                stage => {
+                    let closed = engine.advance(time_ns, &key, stage, (), &mut |pair| {
+                        let hops_ns = pair.hops_ns.iter().copied();
+                        pairs.push([pair.begin_ns].into_iter().chain(hops_ns).chain([pair.end_ns]).collect());
+                    });
+                    closed.into_iter().for_each(|closed| end(&mut under_way, closed.begin_ns));
+                }
             }
         }
+        assert_eq!(under_way.len() as u64, engine.counts().open);
         (pairs, engine.counts())
     }
 

@@ -26,7 +26,7 @@ use crate::groups::{GroupId, GroupValue, Groups};
 use crate::numbers::Numbers;
 use crate::render::Cell;
 use crate::trace::{Event, Item};
-use engine::{Engine, Pair, Tag};
+use engine::{Begun, Closed, Engine, Pair, Tag};
 use role::Role;
 
 /// What is asked of a trace.
@@ -49,6 +49,14 @@ pub(crate) enum Drops {
     Exclude,
     /// They count, and the exit code is 1
     Fail,
+}
+
+/// What pairs are that straddle a gap.
+pub(crate) fn straddling_means(drops: Drops) -> &'static str {
+    match drops {
+        Drops::Exclude => "pairs from which events are missing, or may be; left out",
+        Drops::Keep | Drops::Fail => "pairs from which events are missing, or may be",
+    }
 }
 
 impl fmt::Display for Question {
@@ -179,11 +187,32 @@ pub(crate) enum Out<'a> {
     /// Events are missing somewhere within the time since the last of these, or since the beginning: whatever was handed on since then and ended
     /// within may not be what it seems.
     Suspect,
-    /// How many operations are under way behind a record, if that [was asked for](Pairing::tell_depth).
+    /// What a record, or what is known of missing events, does to how many operations are under way, if that [was asked for](Pairing::tell_depth).
     Depth {
         time_ns: u64,
-        under_way: u64,
+        change: Change,
     },
+}
+
+/// What happens to the operations that are under way. Their groups are those of their beginnings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    Nothing,
+    Begins(GroupId),
+    Ends(Ended),
+    /// One ends, of which there is no record, as another one begins.
+    Replaces(Ended, GroupId),
+    GapBegins,
+    GapEnds,
+    /// Events are missing somewhere since the last time.
+    Suspect,
+}
+
+/// An operation that is under way no more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) begin_ns: u64,
+    pub(crate) group: GroupId,
 }
 
 /// An operation with all its stages.
@@ -347,6 +376,8 @@ pub(crate) struct Pairing {
     samples: Vec<Vec<Vec<KeyValue>>>,
     /// Whether the file says where its gaps begin and end.
     knows_gaps: bool,
+    /// Whether what ends an operation has no say in its group.
+    groups_by_begin: bool,
 }
 
 enum Matcher {
@@ -392,11 +423,13 @@ impl Pairing {
             records,
             samples,
             knows_gaps: false,
+            groups_by_begin: false,
         }
     }
 
-    /// From now on hands on how many operations are under way.
+    /// From now on hands on how many operations are under way. Groups are then of the arguments of beginnings only.
     pub(crate) fn tell_depth(&mut self) {
+        self.groups_by_begin = true;
         match &mut self.matcher {
             Matcher::Short(matched) => matched.pairs.tells_depth = true,
             Matcher::Long(matched) => matched.pairs.tells_depth = true,
@@ -424,7 +457,8 @@ impl Pairing {
         for role in roles {
             let Some(taken) = role.take(&event.record, &event.kind.name) else { continue };
             self.records[role.stage] += 1;
-            let group = self.groups.of(&taken.by);
+            let group =
+                if self.groups_by_begin && role.stage > 0 { [Groups::NONE; MAX_BY] } else { self.groups.of(&taken.by) };
             let (in_key, star) = if self.has_stars_everywhere { (role.star, ANY_STAR) } else { (ANY_STAR, role.star) };
             let values = &taken.key[..self.question.on.len()];
             if self.records[role.stage] <= SAMPLED {
@@ -577,28 +611,45 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
 impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
     #[inline]
     fn step(&mut self, time_ns: u64, step: Step<K>, out: &mut impl FnMut(Out<'_>)) {
-        let is_record = matches!(step, Step::Record { .. });
-        match step {
-            Step::Record { key, stage: 0, kept } => self.engine.begin(time_ns, key, kept),
+        let change = match step {
+            Step::Record { key, stage: 0, kept } => match self.engine.begin(time_ns, key, kept) {
+                Begun::Another => Change::Begins(kept.group),
+                Begun::Replacing(closed) => Change::Replaces(closed.into(), kept.group),
+                Begun::Ignored => Change::Nothing,
+            },
             Step::Record { key, stage, kept } => {
                 let (in_gap, gap_end_ns) = (self.in_gap, self.gap_end_ns);
-                self.engine.advance(time_ns, &key, stage, kept, &mut |pair| {
+                let closed = self.engine.advance(time_ns, &key, stage, kept, &mut |pair| {
                     let Pair { key, begin_ns, hops_ns, end_ns, tag } = pair;
                     let straddles = in_gap || gap_end_ns.is_some_and(|gap_end_ns| gap_end_ns >= begin_ns);
                     out(Out::Pair(Finished { begin_ns, hops_ns, end_ns, group: tag.group, straddles, key }));
                 });
+                closed.map_or(Change::Nothing, |closed| Change::Ends(closed.into()))
             }
-            Step::Mark(Mark::GapBegins) => self.in_gap = true,
-            Step::Mark(Mark::GapEnds) => (self.in_gap, self.gap_end_ns) = (false, Some(time_ns)),
+            Step::Mark(Mark::GapBegins) => {
+                self.in_gap = true;
+                Change::GapBegins
+            }
+            Step::Mark(Mark::GapEnds) => {
+                (self.in_gap, self.gap_end_ns) = (false, Some(time_ns));
+                Change::GapEnds
+            }
             // Those under way will have ended behind it.
             Step::Mark(Mark::Suspect) => {
                 self.gap_end_ns = Some(time_ns);
                 out(Out::Suspect);
+                Change::Suspect
             }
+        };
+        if self.tells_depth {
+            out(Out::Depth { time_ns, change });
         }
-        if self.tells_depth && is_record {
-            out(Out::Depth { time_ns, under_way: self.engine.counts().open });
-        }
+    }
+}
+
+impl From<Closed<Kept>> for Ended {
+    fn from(closed: Closed<Kept>) -> Self {
+        Self { begin_ns: closed.begin_ns, group: closed.tag.group }
     }
 }
 

@@ -41,27 +41,38 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome> {
     let (speak, may_speak) = channel();
     let names = [old.name.clone(), new.name.clone()];
     let of_old = selection.clone();
+    let records = || Records::new(args.raw);
+    let of_thread = records();
     let reader = thread::Builder::new()
         .name("old".to_owned())
-        .spawn(move || read(old, of_old, formats, &sender, &may_speak))
+        .spawn(move || read(old, of_old, formats, of_thread, &sender, &may_speak))
         .context("cannot start the reading thread")?;
     let name = new.name.clone();
     let mut trace = trace(new, selection, formats);
     let mut comparison = Comparison::new(receiver);
-    let mut records = Records::default();
+    let mut records = records();
     let all = trace.for_each(|item| match item {
         Item::Event(event) => comparison.take(&event, records.make(&event)),
-        _ => Ok(()),
+        item => {
+            records.miss(&item);
+            Ok(())
+        }
     });
     match all {
         Err(error) if !error.is::<Stop>() => return Err(error),
         _ => {}
     }
-    let end = comparison.finish();
+    let mut end = comparison.finish();
     drop(bar);
     // The other thread says what it has found first.
     let _ = speak.send(());
-    let outcome = reader.join().map_err(|_| anyhow!("the reading thread panicked"))??;
+    let (outcome, old_missing) = reader.join().map_err(|_| anyhow!("the reading thread panicked"))??;
+    // What is missing behind the last record of one is before the place where the other goes on.
+    match end.how {
+        How::NewGoesOn(_) => end.missing[0].add(old_missing, end.same),
+        How::OldGoesOn(_) => end.missing[1].add(records.missing, end.same),
+        How::Same | How::Parts { .. } => {}
+    }
     let mut output = Output::create(None, [])?;
     let mut text = format!("--- {}\n+++ {}\n", names[0], names[1]);
     end.show(&mut text);
@@ -77,23 +88,28 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome> {
 fn trace(side: Side, selection: Selection, formats: Formats) -> Trace {
     let mut trace = Trace::new(side.traces, Some(side.declared), selection);
     trace.formats = formats;
+    trace.keeps_gaps = true;
     trace
 }
 
-/// Reads a trace to its end, or until nobody takes its records any more; waits before it says what it has found.
+/// Reads a trace to its end, or until nobody takes its records any more; waits before it says what it has found. Returns also in how many places
+/// events are missing behind the last record.
 fn read(
     side: Side,
     selection: Selection,
     formats: Formats,
+    mut records: Records,
     sender: &SyncSender<Vec<Record>>,
     may_speak: &Receiver<()>,
-) -> Result<Outcome> {
+) -> Result<(Outcome, u64)> {
     let name = side.name.clone();
     let mut trace = trace(side, selection, formats);
-    let mut records = Records::default();
     let mut batch = Vec::new();
     let all = trace.for_each(|item| {
-        let Item::Event(event) = item else { return Ok(()) };
+        let Item::Event(event) = item else {
+            records.miss(&item);
+            return Ok(());
+        };
         batch.push(records.make(&event));
         if batch.len() < BATCH { Ok(()) } else { sender.send(std::mem::take(&mut batch)).map_err(|_| Stop.into()) }
     });
@@ -107,7 +123,7 @@ fn read(
     let _ = may_speak.recv();
     say::about(&name);
     trace.say_findings();
-    Ok(trace.outcome(false))
+    Ok((trace.outcome(false), records.missing))
 }
 
 /// Ends the reading of a trace.
@@ -127,6 +143,8 @@ struct Record {
     name: String,
     values: Vec<Shape>,
     text: String,
+    /// In how many places events are missing between the record before and this one.
+    missing: u64,
 }
 
 /// A value as it is compared.
@@ -146,19 +164,30 @@ struct Records {
     pointers: HashMap<u64, usize>,
     text: Text,
     block: Block,
-}
-
-impl Default for Records {
-    fn default() -> Self {
-        Self {
-            pointers: HashMap::from([(0, 0)]),
-            text: Text::new(Colour::on_stdout(), None, false),
-            block: Block::with_capacity(0),
-        }
-    }
+    /// In how many places events are missing since the last record.
+    missing: u64,
 }
 
 impl Records {
+    fn new(is_raw: bool) -> Self {
+        Self {
+            pointers: HashMap::from([(0, 0)]),
+            text: Text::new(Colour::on_stdout(), None, is_raw),
+            block: Block::with_capacity(0),
+            missing: 0,
+        }
+    }
+
+    /// Takes in what is no event.
+    fn miss(&mut self, item: &Item<'_>) {
+        match item {
+            // One without a count says where an earlier one ends.
+            Item::Gap(gap) => self.missing += u64::from(gap.record.count > 0),
+            Item::Missing(_) => self.missing += 1,
+            _ => {}
+        }
+    }
+
     fn make(&mut self, event: &Event<'_>) -> Record {
         let mut args = event.record.payload.args();
         let mut values = Vec::with_capacity(event.kind.args().len());
@@ -179,7 +208,7 @@ impl Records {
         self.block.clear();
         self.text.event(event, &mut self.block);
         let text = String::from_utf8_lossy(self.block.as_bytes()).into_owned();
-        Record { name: event.kind.name.clone(), values, text }
+        Record { name: event.kind.name.clone(), values, text, missing: std::mem::take(&mut self.missing) }
     }
 }
 
@@ -190,7 +219,25 @@ struct Comparison {
     same: u64,
     /// The last of them, as the old trace has them.
     before: VecDeque<String>,
+    missing: [Places; 2],
     how: Option<How>,
+}
+
+/// Places where events are missing.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    count: u64,
+    /// So many records stand before the last of them.
+    last: u64,
+}
+
+impl Places {
+    fn add(&mut self, count: u64, behind: u64) {
+        if count > 0 {
+            self.count += count;
+            self.last = behind;
+        }
+    }
 }
 
 /// How two traces end that have begun alike.
@@ -204,12 +251,21 @@ enum How {
 struct End {
     same: u64,
     before: VecDeque<String>,
+    /// Of the old trace, and of the new one.
+    missing: [Places; 2],
     how: How,
 }
 
 impl Comparison {
     fn new(olds: Receiver<Vec<Record>>) -> Self {
-        Self { olds, batch: Vec::new().into_iter(), same: 0, before: VecDeque::new(), how: None }
+        Self {
+            olds,
+            batch: Vec::new().into_iter(),
+            same: 0,
+            before: VecDeque::new(),
+            missing: [Places::default(); 2],
+            how: None,
+        }
     }
 
     fn next(&mut self) -> Option<Record> {
@@ -222,10 +278,12 @@ impl Comparison {
 
     /// Takes the next record of the new trace.
     fn take(&mut self, event: &Event<'_>, new: Record) -> Result<()> {
+        self.missing[1].add(new.missing, self.same);
         let Some(old) = self.next() else {
             self.how = Some(How::NewGoesOn(new));
             return Err(Stop.into());
         };
+        self.missing[0].add(old.missing, self.same);
         if old.name == new.name && old.values == new.values {
             self.same += 1;
             if self.before.len() == CONTEXT {
@@ -242,7 +300,10 @@ impl Comparison {
     fn finish(mut self) -> End {
         let how = self.how.take();
         let how = how.unwrap_or_else(|| self.next().map_or(How::Same, How::OldGoesOn));
-        End { same: self.same, before: self.before, how }
+        if let How::OldGoesOn(old) = &how {
+            self.missing[0].add(old.missing, self.same);
+        }
+        End { same: self.same, before: self.before, missing: self.missing, how }
     }
 }
 
@@ -278,6 +339,11 @@ impl End {
         };
         *text += &format!("{what}\n");
         if old.is_some() || new.is_some() {
+            for (name, places) in ["old", "new"].into_iter().zip(self.missing).filter(|(_, places)| places.count > 0) {
+                let last = if places.count > 1 { "the last one " } else { "" };
+                let (places, behind) = (count(places.count, "place"), count(places.last, "record"));
+                *text += &format!("{name}: events are missing before here, in {places}, {last}behind {behind}\n");
+            }
             self.before.iter().for_each(|line| *text += &format!("  {line}"));
         }
         *text += &old.map_or(String::new(), |old| format!("- {}", old.text));

@@ -9,14 +9,15 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 use simpletrace_format::events::{ArgType, EventIndex};
 
-use super::args::{DiffArgs, TableFormat};
+use super::args::{DiffArgs, Hist, TableFormat};
 use super::explain_filter;
 use super::operation::{need_declared, question, say_why_nothing, split};
 use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
+use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
-use crate::groups::{GroupId, GroupValue};
+use crate::groups::{GroupId, GroupValue, Names};
 use crate::input::{Declared, Input, open_two};
 use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
 use crate::measure::{Group, Measure, Measured};
@@ -25,8 +26,8 @@ use crate::pairing::{Counts, Drops, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
-use crate::say;
 use crate::trace::Trace;
+use crate::{say, terminal};
 
 pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     if args.first {
@@ -42,7 +43,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let mut question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
-    leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+    let names = args.names.as_deref().map(Names::load).transpose()?;
+    if names.is_none() {
+        leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+    }
     if args.records.explain_filter {
         let selection = old.selection(args, &question, preset)?;
         return explain_filter(&selection, Some(&old.declared));
@@ -50,15 +54,19 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let bar = Bar::watch(old.traces.iter().chain(&new.traces).map(Input::progress).collect());
     let mut sides = [old.read(args, &question, preset)?, new.read(args, &question, preset)?];
     drop(bar);
+    if args.raw {
+        sides.iter_mut().for_each(|side| side.pairing.groups.forget_numbers());
+    }
 
     let wholes = sides.each_ref().map(|side| Whole::new(side.pairing.counts(), &side.measured));
     let straddling = sides.iter().map(|side| side.measured.straddling).sum::<u64>();
-    let mut groups = Groups::of(&mut sides);
+    let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());
     let report = Report::new(&question, &mut groups, &args.percentiles);
+    let pictures = groups.pictures(args.hist, terminal::style(args.ascii));
     let mut output = Output::create(None, [])?;
     output.block.put(match args.format {
-        TableFormat::Table => report.table(&sides),
+        TableFormat::Table => report.table(&sides, &pictures),
         TableFormat::Json => serde_json::to_string_pretty(&report.json(&sides, &failures))? + "\n",
         format => report.rows.render(format)?,
     });
@@ -71,7 +79,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");
-    args.operation.say_if_inexact(preset);
+    args.operation.say_note(preset);
     if report.rows_in_both == 0 && sides.iter().all(|side| side.pairing.counts().pairs > 0) {
         say::note("no group is in both traces; --by ARG groups by other arguments");
     }
@@ -106,7 +114,7 @@ fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_l
         let is_pointer = pointers.contains(&slot);
         if is_pointer {
             say::note(&format!(
-                "not grouped by {}: it is a pointer, and no run has the addresses of another; --by groups by other arguments",
+                "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
                 by.text
             ));
         }
@@ -171,32 +179,75 @@ struct Both<'a> {
     new: Option<&'a mut Group>,
 }
 
+/// A value by what it is called, if it is a pointer; those that are called nothing are shown as they are.
+fn named(cell: Cell, names: &Names) -> Cell {
+    match cell {
+        Cell::Value { value: GroupValue::Pointer(pointer), .. } => {
+            let name = names.get(pointer).map(|name| GroupValue::Text(name.as_bytes().to_vec()));
+            Cell::Value { value: name.unwrap_or(GroupValue::Pointer(pointer)), short: None }
+        }
+        cell => cell,
+    }
+}
+
 /// The groups of both traces by their values, those with the most pairs first.
 struct Groups<'a>(Vec<Both<'a>>);
 
 impl<'a> Groups<'a> {
-    fn of(sides: &'a mut [Read; 2]) -> Self {
+    /// Pointers go by their names, as far as they have any: those that are called the same are one group.
+    fn of(sides: &'a mut [Read; 2], names: &Names) -> Self {
         let mut all: Vec<Both<'a>> = Vec::new();
         let mut places: HashMap<Vec<GroupValue>, usize> = HashMap::new();
         for (which, side) in sides.iter_mut().enumerate() {
             for group in &mut side.measured.groups {
                 let id: GroupId = group.id;
-                let cells: Vec<_> = side.pairing.groups.cells(id).collect();
+                let cells: Vec<_> = side.pairing.groups.cells(id).map(|cell| named(cell, names)).collect();
                 let values = cells.iter().map(|cell| match cell {
                     Cell::Value { value, .. } => value.clone(),
                     _ => GroupValue::None,
                 });
-                let place = *places.entry(values.collect()).or_insert_with(|| {
-                    all.push(Both { name: side.pairing.groups.label(id), cells, old: None, new: None });
+                let values: Vec<_> = values.collect();
+                let place = places.get(&values).copied().unwrap_or_else(|| {
+                    let terms = side.pairing.groups.terms().zip(&values);
+                    let terms: Vec<_> = terms.map(|(term, value)| format!("{term}={value}")).collect();
+                    all.push(Both { name: terms.join(" "), cells, old: None, new: None });
+                    places.insert(values, all.len() - 1);
                     all.len() - 1
                 });
                 let both = &mut all[place];
-                *(if which == 0 { &mut both.old } else { &mut both.new }) = Some(group);
+                match if which == 0 { &mut both.old } else { &mut both.new } {
+                    Some(of_name) => of_name.append(group),
+                    empty => *empty = Some(group),
+                }
             }
         }
         let pairs = |group: &Option<&mut Group>| group.as_ref().map_or(0, |group| group.total.count());
         all.sort_by_key(|both| std::cmp::Reverse(pairs(&both.old) + pairs(&both.new)));
         Self(all)
+    }
+
+    /// Pictures of the largest groups.
+    fn pictures(&self, hist: Option<Hist>, style: Style) -> String {
+        /// More would scroll what matters away.
+        const MAX_GROUPS: usize = 8;
+
+        let mut text = String::new();
+        let Some(hist) = hist else { return text };
+        for both in self.0.iter().take(MAX_GROUPS) {
+            let buckets = [&both.old, &both.new].map(|group| {
+                let mut buckets = hist.buckets();
+                if let Some(group) = group {
+                    group.total.for_each(|latency_ns, count| buckets.add(latency_ns, count));
+                }
+                buckets
+            });
+            let title = if both.name.is_empty() { String::new() } else { format!("{}\n", both.name) };
+            text += &format!("{title}{}\n", histograms(["old", "new"], buckets.each_ref(), style));
+        }
+        if self.0.len() > MAX_GROUPS {
+            text += &format!("{} groups are not drawn\n\n", self.0.len() - MAX_GROUPS);
+        }
+        text
     }
 
     fn gated(&mut self) -> Vec<Gated<'_>> {
@@ -302,13 +353,14 @@ impl Report {
         self.rows.push(wide);
     }
 
-    fn table(&self, sides: &[Read; 2]) -> String {
+    fn table(&self, sides: &[Read; 2], pictures: &str) -> String {
         let on: Vec<_> = self.question.on.iter().map(ToString::to_string).collect();
         let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(",")) };
         let mut text = format!("{}{on}\n\n", self.question.chain);
         if !self.rows.is_empty() {
             text += &format!("{}\n", self.percentiles.table());
         }
+        text += pictures;
         let mut counts = Rows::new(["", "old", "new"].map(Column::new));
         let [old, new] = sides.each_ref().map(numbers);
         for ((name, old), (_, new)) in old.into_iter().zip(new) {

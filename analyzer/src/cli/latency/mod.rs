@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use super::args::{LatencyArgs, TableFormat};
 use super::explain_filter;
 use super::operation::{load, question, say_why_nothing, split};
-use crate::chart::HeatMap;
+use crate::chart::{HeatMap, Style};
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         measure: Measure::new(question.chain.len(), args.drops),
         every: args.every.map(|length_ns| Every::new(length_ns, question.chain.len(), args.drops)),
         top: Top::new(args.top.unwrap_or_default(), args.drops),
-        heat: args.heat.then(|| Heat { start_ns: 0, map: HeatMap::new() }),
+        heat: args.heat.then(|| Heat::new(args.drops)),
     };
     let bar = Bar::watch(files.traces.iter().map(Input::progress).collect());
     let mut trace = Trace::new(files.traces, Some(declared), selection);
@@ -69,6 +69,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
     pairing.groups.set_names(names);
+    if args.raw {
+        pairing.groups.forget_numbers();
+    }
     let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
     let whole = Whole::new(pairing.counts(), &measured);
@@ -81,7 +84,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
     if let Some(heat) = heat.filter(|_| args.format == TableFormat::Table) {
-        output.block.put(format!("\n{}", heat.map.draw(heat.start_ns, style)));
+        output.block.put(format!("\n{}", heat.draw(style)));
     }
     if let Some(context_ns) = args.context.filter(|_| args.format == TableFormat::Table) {
         let files = Files::open(&paths, &args.events, true)?;
@@ -91,11 +94,11 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         let selection = Selection { conditions: Conditions::default(), ..selection };
         let mut trace = Trace::new(files.traces, Some(declared), selection);
         trace.formats = args.formats.formats();
-        output.block.put(report.top.context(&mut trace, &question.chain, context_ns)?);
+        output.block.put(report.top.context(&mut trace, &question.chain, context_ns, args.raw)?);
     }
     output.finish()?;
     trace.say_findings();
-    args.operation.say_if_inexact(preset);
+    args.operation.say_note(preset);
     say_why_nothing(&pairing);
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
@@ -111,10 +114,35 @@ struct Asked {
     heat: Option<Heat>,
 }
 
-/// Latencies over time.
+/// Latencies over time; with `exclude`, without those that events may be missing from.
 struct Heat {
+    drops: Drops,
     start_ns: u64,
     map: HeatMap,
+    /// What would not count if it turned out that events are missing.
+    pending: HeatMap,
+}
+
+impl Heat {
+    fn new(drops: Drops) -> Self {
+        Self { drops, start_ns: 0, map: HeatMap::new(), pending: HeatMap::new() }
+    }
+
+    #[inline]
+    fn take(&mut self, out: &Out<'_>) {
+        match out {
+            Out::Pair(pair) if self.drops != Drops::Exclude => self.map.add(pair.end_ns, pair.end_ns - pair.begin_ns),
+            Out::Pair(pair) if pair.straddles => {}
+            Out::Pair(pair) => self.pending.add(pair.end_ns, pair.end_ns - pair.begin_ns),
+            Out::Suspect => self.pending = HeatMap::new(),
+            Out::Depth { .. } => {}
+        }
+    }
+
+    fn draw(mut self, style: Style) -> String {
+        self.map.append(&self.pending);
+        self.map.draw(self.start_ns, style)
+    }
 }
 
 impl Asked {
@@ -152,8 +180,8 @@ fn tell(out: &Out<'_>, measure: &mut Measure, every: &mut Option<Every>, top: &m
     if let Some(every) = every {
         every.take(out);
     }
-    if let (Some(heat), Out::Pair(pair)) = (heat, out) {
-        heat.map.add(pair.end_ns, pair.end_ns - pair.begin_ns);
+    if let Some(heat) = heat {
+        heat.take(out);
     }
 }
 

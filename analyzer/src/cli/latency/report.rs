@@ -12,7 +12,7 @@ use crate::chart::{Style, Unit, shares};
 use crate::groups::GroupId;
 use crate::latencies::{self, Latencies, Percentile};
 use crate::measure::Measured;
-use crate::pairing::{Chain, Counts, Drops, Pairing, Question, late_means};
+use crate::pairing::{Chain, Counts, Pairing, Question, late_means, straddling_means};
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
@@ -105,10 +105,7 @@ impl Report {
 
     /// What became of all records.
     fn numbers(&self) -> impl Iterator<Item = (&'static str, u64, String)> {
-        let straddling = match self.question.drops {
-            Drops::Exclude => "pairs from which events are missing, or may be; left out",
-            Drops::Keep | Drops::Fail => "pairs from which events are missing, or may be",
-        };
+        let straddling = straddling_means(self.question.drops);
         let numbers = self.counts.each().map(|(name, number, what)| (name, number, what.to_owned()));
         let others = [("straddling", self.straddling, straddling.to_owned()), ("late", self.late, late_means())];
         numbers.into_iter().chain(others)

@@ -93,8 +93,8 @@ impl Slowest {
     const MAX_EVENTS: usize = 1_000;
 
     /// All events from so long before each began to so long after it ended, its own marked.
-    pub(crate) fn context(&self, trace: &mut Trace, chain: &Chain, context_ns: u64) -> Result<String> {
-        let mut text = Text::new(Colour::on_stdout(), None, false);
+    pub(crate) fn context(&self, trace: &mut Trace, chain: &Chain, context_ns: u64, is_raw: bool) -> Result<String> {
+        let mut text = Text::new(Colour::on_stdout(), None, is_raw);
         let mut around: Vec<(Block, usize)> = self.0.iter().map(|_| (Block::with_capacity(0), 0)).collect();
         trace.for_each(|item| {
             let time_ns = match &item {

@@ -51,6 +51,9 @@ pub(super) fn run(args: &StatsArgs, paths: &[PathBuf]) -> Result<Outcome> {
     drop(bar);
 
     arrivals.groups.set_names(names);
+    if args.raw {
+        arrivals.groups.forget_numbers();
+    }
     arrivals.report(args, &trace)?;
     trace.say_findings();
     trace.say_if_nothing_selected();

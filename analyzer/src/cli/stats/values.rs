@@ -59,6 +59,9 @@ pub(super) fn run(args: &StatsArgs, of: &str, paths: &[PathBuf]) -> Result<Outco
     drop(bar);
 
     values.groups.set_names(short_names);
+    if args.raw {
+        values.groups.forget_numbers();
+    }
     values.report(args, of)?;
     trace.say_findings();
     trace.say_if_nothing_selected();
