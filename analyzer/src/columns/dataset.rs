@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use simpletrace_format::Value;
 
 use super::Oddities;
@@ -28,6 +28,12 @@ use crate::trace::{Event, FileSummary, Gap};
 /// About how large a row group is before it is encoded, and how much of all events waits for that, in bytes.
 const ROW_GROUP_BYTES: usize = 16 << 20;
 const WAITING_BYTES: usize = 64 << 20;
+
+/// Columns of the data set that no event has.
+const SOURCE: &str = "source";
+const DAY: &str = "day";
+/// How many columns stand in front of those of arguments.
+const LEADING: usize = 3;
 
 /// A trace on its way into a data set.
 pub(crate) struct DataSet {
@@ -147,20 +153,25 @@ impl DataSet {
         }
         let mut path = PathBuf::from(format!("event={}", escaped(event)));
         if let Some(day) = day {
-            path.push(format!("day={}", &utc(day * 86_400_000_000_000)[..10]));
+            path.push(format!("{DAY}={}", &utc(day * 86_400_000_000_000)[..10]));
         }
         let mut name = "data".to_owned();
         if self.partition.source {
-            path.push(format!("source={}", escaped(&self.source)));
+            path.push(format!("{SOURCE}={}", escaped(&self.source)));
         } else {
             name = escaped(&self.source);
         }
         let temporary = self.folder.join(&path).join(format!(".{name}.parquet.part"));
         path.push(format!("{name}.parquet"));
         let table = table();
-        let mut fields: Vec<_> = table.schema().fields().iter().cloned().collect();
+        // What readers make of the folders' names are columns, too.
+        let renamed = |(place, field): (usize, &FieldRef)| match field.name().as_str() {
+            SOURCE | DAY => Field::clone(field).with_name(format!("{}_{}", field.name(), place - LEADING + 1)).into(),
+            _ => Arc::clone(field),
+        };
+        let mut fields: Vec<FieldRef> = table.schema().fields().iter().enumerate().map(renamed).collect();
         if !self.partition.source {
-            fields.push(Arc::new(Field::new("source", DataType::Utf8, false)));
+            fields.push(Arc::new(Field::new(SOURCE, DataType::Utf8, false)));
         }
         let place = self.parts.len();
         self.parts.push(Part {

@@ -3,6 +3,7 @@
 
 pub(crate) mod csv;
 pub(crate) mod program;
+pub(crate) mod python;
 pub(crate) mod sample;
 pub(crate) mod shared;
 
