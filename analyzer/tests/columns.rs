@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::fs;
 use std::process::{Command, Stdio};
 
-use simpletrace_format::{ByteOrder, EventId, Value};
+use serde_json::{Value as Json, json};
+use simpletrace_format::{ByteOrder, EventId, Facts, Value};
 use support::python::python_with;
-use support::sample::trace;
+use support::sample::{sample, trace};
 use support::{Dir, shared};
 
 const PACKAGES: [&str; 2] = ["duckdb==2.0.1", "pyarrow==26.0.1"];
@@ -124,4 +126,210 @@ fn duckdb_finds_the_latencies_that_latency_does() {
     assert_eq!(found.trim(), "1151 57755 6968400 32316385 35062896");
     let latency = dir.run(&format!("latency {file} {events} --preset thread-pool -p 50,99,99.9 -F csv")).exits(0);
     assert!(latency.text().contains("57755,6968400,32316385,35062896"), "{}", latency.text());
+}
+
+/// Two kinds of event and a gap, recorded by a program that says when it was begun: at 2023-11-14T23:59:59 and on.
+fn two_days() -> Vec<u8> {
+    trace(ByteOrder::Little, |writer| {
+        let mut facts = Facts::default();
+        facts.set_anchor(1_000_000_000, 1_700_006_399_000_000_000);
+        writer.facts(&facts)?;
+        writer.mapping(EventId(0), "a")?;
+        writer.mapping(EventId(1), "b")?;
+        writer.event(EventId(0), 1_000_000_000, 1, &[Value::Signed(1)])?;
+        writer.event(EventId(0), 2_000_000_000, 1, &[Value::Signed(2)])?;
+        writer.event(EventId(1), 2_500_000_000, 1, &[])?;
+        writer.dropped(3_000_000_000, 1, 4)?;
+        Ok(())
+    })
+}
+
+/// All files of a folder, with `/` between names.
+fn files(dir: &Dir, folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(dir.path(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().into_string().unwrap());
+            if entry.path().is_dir() { &mut folders } else { &mut files }.push(name);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn two_days_dir() -> Dir {
+    Dir::with([("trace-1", &two_days()), ("trace-1-events", b"a(int x) \"\"\nb(void) \"\"\n")])
+}
+
+#[test]
+fn a_data_set_is_laid_out_by_event_and_source() {
+    let dir = two_days_dir();
+    let run = dir.run("export trace-1 -o fleet").exits(0);
+    assert!(run.stderr.contains("note: 3 events of trace-1 are in 3 files of fleet\n"), "{}", run.stderr);
+    dir.call("export trace-1 -o fleet --source").arg("../_host 7").run().exits(0);
+    assert_eq!(
+        files(&dir, "fleet"),
+        [
+            "fleet/_manifest/%2E.%2F_host%207.json",
+            "fleet/_manifest/trace-1.json",
+            "fleet/event=a/source=%2E.%2F_host%207/data.parquet",
+            "fleet/event=a/source=trace-1/data.parquet",
+            "fleet/event=b/source=%2E.%2F_host%207/data.parquet",
+            "fleet/event=b/source=trace-1/data.parquet",
+            "fleet/event=dropped/source=%2E.%2F_host%207/data.parquet",
+            "fleet/event=dropped/source=trace-1/data.parquet",
+        ]
+    );
+    let mut manifest: Json = serde_json::from_slice(&dir.read("fleet/_manifest/trace-1.json")).unwrap();
+    for file in manifest["files"].as_array_mut().unwrap() {
+        let bytes = file.as_object_mut().unwrap().remove("bytes").unwrap();
+        assert_eq!(bytes, fs::metadata(dir.path("fleet").join(file["path"].as_str().unwrap())).unwrap().len());
+    }
+    let file = |event: &str, rows: u64, first_ns: u64, last_ns: u64| {
+        let path = format!("event={event}/source=trace-1/data.parquet");
+        json!({ "path": path, "event": event, "rows": rows, "first_ns": first_ns, "last_ns": last_ns })
+    };
+    assert_eq!(
+        manifest,
+        json!({
+            "schema": "simpletrace-rs.dataset/1",
+            "tool": concat!("simpletrace-rs ", env!("CARGO_PKG_VERSION")),
+            "source": "trace-1",
+            "partition": ["event", "source"],
+            "traces": [{ "file": "trace-1", "wall_offset_ns": 1_700_006_398_000_000_000_u64 }],
+            "records": 3,
+            "gaps": { "count": 1, "dropped": 4, "list": [{ "noticed_ns": 3_000_000_000_u64, "count": 4 }] },
+            "is_damaged": false,
+            "files": [
+                file("a", 2, 1_000_000_000, 2_000_000_000),
+                file("b", 1, 2_500_000_000, 2_500_000_000),
+                file("dropped", 1, 3_000_000_000, 3_000_000_000),
+            ],
+        })
+    );
+}
+
+#[test]
+fn days_are_utc_and_need_a_time_of_day() {
+    let dir = two_days_dir();
+    dir.run("export trace-1 -o fleet --partition event,day").exits(0);
+    dir.run("export trace-1 -o sources --partition event,day,source").exits(0);
+    assert_eq!(
+        files(&dir, "fleet"),
+        [
+            "fleet/_manifest/trace-1.json",
+            "fleet/event=a/day=2023-11-14/trace-1.parquet",
+            "fleet/event=a/day=2023-11-15/trace-1.parquet",
+            "fleet/event=b/day=2023-11-15/trace-1.parquet",
+            "fleet/event=dropped/day=2023-11-15/trace-1.parquet",
+        ]
+    );
+    assert_eq!(files(&dir, "sources")[1], "sources/event=a/day=2023-11-14/source=trace-1/data.parquet");
+    dir.write("old", sample(ByteOrder::Little));
+    let run = dir.run("export old trace-1-events -o fleet").exits(2);
+    assert_eq!(run.stderr, "error: the data set is partitioned by event,day, as fleet/_manifest/trace-1.json says\n");
+    let run = dir.run("export old trace-1-events -o fleet --partition event,day").exits(2);
+    assert!(run.stderr.contains("error: old does not say at what time of day it was begun"), "{}", run.stderr);
+    // Nothing is left of it.
+    assert_eq!(files(&dir, "fleet").len(), 5);
+    for wrong in ["day", "event", "event,event", "event,day,day", "event,sources", ""] {
+        dir.call("export trace-1 -o new --partition").arg(wrong).run().exits(2);
+    }
+    assert!(!dir.path("new").exists());
+}
+
+#[test]
+fn a_trace_is_added_once_and_replaced_on_request() {
+    let dir = two_days_dir();
+    dir.run("export trace-1 -o fleet").exits(0);
+    let before = files(&dir, "fleet");
+    let run = dir.run("export trace-1 -o fleet").exits(2);
+    assert_eq!(
+        run.stderr.lines().last().unwrap(),
+        "error: fleet has a trace that goes by the name of trace-1; --source gives this one another name, and --replace puts it in \
+         the place of that one"
+    );
+    assert_eq!(files(&dir, "fleet"), before);
+    // Files that the new one does not have go away.
+    dir.run("export trace-1 -o fleet --replace -e a").exits(0);
+    assert_eq!(files(&dir, "fleet"), ["fleet/_manifest/trace-1.json", "fleet/event=a/source=trace-1/data.parquet"]);
+}
+
+#[test]
+fn what_a_killed_export_left_is_taken_out() {
+    let dir = two_days_dir();
+    dir.run("export trace-1 -o fleet").exits(0);
+    // As if it had been killed with some files renamed: the claim says which, and there is no manifest.
+    fs::rename(dir.path("fleet/_manifest/trace-1.json"), dir.path("fleet/_manifest/trace-1.json.part")).unwrap();
+    dir.run("export trace-1 -o fleet -e a").exits(0);
+    assert_eq!(files(&dir, "fleet"), ["fleet/_manifest/trace-1.json", "fleet/event=a/source=trace-1/data.parquet"]);
+}
+
+#[test]
+fn two_exports_of_one_name_do_not_mix() {
+    let dir = two_days_dir();
+    fs::create_dir_all(dir.path("fleet/_manifest")).unwrap();
+    let claim = fs::File::create(dir.path("fleet/_manifest/trace-1.json.part")).unwrap();
+    claim.lock().unwrap();
+    let run = dir.run("export trace-1 -o fleet").exits(2);
+    assert_eq!(run.stderr.lines().last().unwrap(), "error: trace-1 is being added to fleet already");
+    assert_eq!(files(&dir, "fleet"), ["fleet/_manifest/trace-1.json.part"]);
+    drop(claim);
+    dir.run("export trace-1 -o fleet").exits(0);
+}
+
+#[test]
+fn several_traces_and_standard_input_need_a_name() {
+    let dir = two_days_dir();
+    dir.write("trace-2", two_days());
+    let run = dir.run("export trace-1 trace-2 trace-1-events -o fleet").exits(2);
+    assert_eq!(
+        run.stderr,
+        "error: these are 2 traces; add one at a time, or say with --source by what name they go together\n"
+    );
+    let run = dir.call("export - trace-1-events -o fleet").stdin(two_days()).run().exits(2);
+    assert!(run.stderr.contains("standard input has no name"), "{}", run.stderr);
+    dir.call("export - trace-1-events -o fleet --source piped").stdin(two_days()).run().exits(0);
+    assert_eq!(files(&dir, "fleet").len(), 4);
+}
+
+#[test]
+fn a_data_set_that_cannot_be_written_is_an_error() {
+    let dir = two_days_dir();
+    dir.write("file", "");
+    let run = dir.run("export trace-1 -o file").exits(2);
+    assert!(run.stderr.contains("error: cannot create file/_manifest: "), "{}", run.stderr);
+    fs::create_dir_all(dir.path("fleet/_manifest")).unwrap();
+    dir.write("fleet/_manifest/x.json", "{");
+    let run = dir.run("export trace-1 -o fleet").exits(2);
+    assert!(run.stderr.contains("error: cannot read fleet/_manifest/x.json: "), "{}", run.stderr);
+    dir.write("fleet/event=a", "");
+    fs::remove_file(dir.path("fleet/_manifest/x.json")).unwrap();
+    let run = dir.run("export trace-1 -o fleet").exits(2);
+    assert!(run.stderr.contains("error: cannot create fleet/event=a/source=trace-1/"), "{}", run.stderr);
+    assert_eq!(files(&dir, "fleet"), ["fleet/event=a"]);
+}
+
+#[test]
+fn a_file_that_fails_leaves_the_old_one() {
+    let dir = two_days_dir();
+    dir.write("out", "old");
+    let run = dir.run("decode trace-1 -F parquet --clock wall -o out").exits(0);
+    assert_eq!(
+        run.stderr,
+        "note: using trace-1-events (found beside the trace)\nnote: 4 events were dropped by the recorder, in 1 gap\n"
+    );
+    assert!(dir.read("out").starts_with(b"PAR1") && dir.read("out").ends_with(b"PAR1"));
+    dir.write("old", sample(ByteOrder::Little));
+    for format in ["parquet", "arrow"] {
+        dir.write("out", "old");
+        let run = dir.run(&format!("decode old trace-1-events -F {format} --clock wall -o out")).exits(2);
+        assert!(run.stderr.contains("does not say at what time of day"), "{}", run.stderr);
+        assert_eq!(dir.read("out"), b"old");
+        let run = dir.run(&format!("decode old trace-1-events -F {format} -o /dev/full")).exits(2);
+        assert!(run.stderr.contains("error: cannot write to /dev/full: No space left on device"), "{}", run.stderr);
+    }
+    assert_eq!(fs::read_dir(dir.path("")).unwrap().count(), 4);
 }

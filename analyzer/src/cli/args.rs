@@ -717,6 +717,7 @@ pub(crate) struct Partition {
 
 impl Partition {
     /// In the order of folders in folders.
+    #[cfg(feature = "columns")]
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         ["event"].into_iter().chain(self.day.then_some("day")).chain(self.source.then_some("source"))
     }

@@ -19,9 +19,13 @@ use crate::trace::{Event, Gap};
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
 pub(crate) use csv::Csv;
-pub(crate) use json::{Args as JsonArgs, Json, unique_names};
+pub(crate) use json::Json;
+#[cfg(feature = "columns")]
+pub(crate) use json::{Args as JsonArgs, unique_names};
 pub(crate) use log::Log;
-pub(crate) use rows::{Cell, Column, Rows, plain_text};
+#[cfg(feature = "columns")]
+pub(crate) use rows::plain_text;
+pub(crate) use rows::{Cell, Column, Rows};
 pub(crate) use table::Table;
 pub(crate) use text::Text;
 pub(crate) use wall::{WallClock, utc};

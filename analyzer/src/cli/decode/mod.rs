@@ -73,7 +73,10 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
             None
         }
     };
-    sink.finish(&trace.files)?;
+    // What is printed is well-formed in any case; a file of columns is there only if it is of use.
+    if timeless.is_none() || sink.printed_to().is_some() {
+        sink.finish(&trace.files)?;
+    }
     drop(bar);
     trace.say_findings();
     if let Some(file) = timeless {
