@@ -122,10 +122,13 @@ fn duckdb_finds_the_latencies_that_latency_does() {
     let folder = Dir::new();
     let [trace, declared, into] =
         [dir.path(file), dir.path(events), folder.path("")].map(|path| path.display().to_string());
-    let Some(found) = python(test, "latency.py", &[&into, &trace, &declared]) else { return };
-    assert_eq!(found.trim(), "1151 57755 6968400 32316385 35062896");
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/demo/disk.trace");
+    let Some(found) = python(test, "latency.py", &[&into, &trace, &declared, demo]) else { return };
+    assert!(found.contains("│ host1   │  1151 │  57755 │ 6968400 │ 35062896 │"), "{found}");
     let latency = dir.run(&format!("latency {file} {events} --preset thread-pool -p 50,99,99.9 -F csv")).exits(0);
     assert!(latency.text().contains("57755,6968400,32316385,35062896"), "{}", latency.text());
+    let latency = Dir::new().run(&format!("latency {demo} --preset thread-pool -p 50,99 -F csv")).exits(0);
+    assert!(latency.text().contains("78796,6752151,6752151"), "{}", latency.text());
 }
 
 /// Two kinds of event and a gap, recorded by a program that says when it was begun: at 2023-11-14T23:59:59 and on.

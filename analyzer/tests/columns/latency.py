@@ -1,33 +1,23 @@
-"""Asks DuckDB for latencies in a data set, and prints them as `latency -F json` has them.
+"""Asks DuckDB what docs/SCALE.md asks of a data set, and prints what it finds.
 
-usage: latency.py PROGRAM FOLDER TRACE EVENTS
+usage: latency.py PROGRAM FOLDER TRACE EVENTS DEMO
 """
 
+import pathlib
 import subprocess
 import sys
 
 import duckdb
 
-program, folder, trace, events = sys.argv[1:]
+program, folder, trace, events, demo = sys.argv[1:]
 fleet = f"{folder}/fleet"
-subprocess.run([program, "export", trace, events, "-o", fleet], check=True, capture_output=True)
-# A request's pointer is used again only when it is done, so its nth completion is that of its nth submission.
-pairs = duckdb.sql(
-    f"""
-    with
-        begins as (
-            select req, ts_ns, row_number() over (partition by source, req order by ts_ns) as nth
-            from read_parquet('{fleet}/event=thread_pool_submit/*/*.parquet')
-        ),
-        ends as (
-            select req, ts_ns, row_number() over (partition by source, req order by ts_ns) as nth
-            from read_parquet('{fleet}/event=thread_pool_complete/*/*.parquet')
-        )
-    select ends.ts_ns - begins.ts_ns as latency_ns from begins join ends using (req, nth)
-    """
-)
-quantiles = duckdb.sql(
-    "select count(*), quantile_disc(latency_ns, 0.5), quantile_disc(latency_ns, 0.99), quantile_disc(latency_ns, 0.999), "
-    "max(latency_ns) from pairs"
-)
-print(*quantiles.fetchall()[0])
+for source, files in (("host1", [trace, events]), ("host2", [demo])):
+    subprocess.run([program, "export", *files, "--source", source, "-o", fleet], check=True, capture_output=True)
+page = (pathlib.Path(__file__).parents[3] / "docs" / "SCALE.md").read_text()
+query = page.split("```sql\n")[1].split("```")[0]
+for event in ("thread_pool_submit", "thread_pool_complete"):
+    files = f"{fleet}/event={event}/*/*.parquet"
+    duckdb.sql(f"create view {event} as select * from read_parquet('{files}', hive_partitioning = true, union_by_name = true)")
+found = str(duckdb.sql(query))
+print(found)
+assert all(line.strip() in page for line in found.splitlines()), "the page shows something else"
