@@ -3,5 +3,5 @@
 mod table;
 mod text;
 
-pub(crate) use table::{EventTable, Wanted};
-pub(crate) use text::Oddities;
+pub(crate) use table::{EventTable, Wanted, fields};
+pub(crate) use text::{Oddities, put_text};

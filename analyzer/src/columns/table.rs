@@ -132,7 +132,8 @@ impl EventTable {
             true => Args::Payload(BinaryBuilder::new()),
             false => Args::Unwanted,
         };
-        let schema = Arc::new(Schema::new(fields.into_iter().filter(|field| wanted.has(field.name())).collect::<Vec<_>>()));
+        let schema =
+            Arc::new(Schema::new(fields.into_iter().filter(|field| wanted.has(field.name())).collect::<Vec<_>>()));
         let mut row_bytes = 0;
         for field in schema.fields() {
             row_bytes += field.data_type().primitive_width().unwrap_or(4);

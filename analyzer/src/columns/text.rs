@@ -27,7 +27,10 @@ impl Oddities {
             ));
         }
         if self.bools > 0 {
-            say::warning(&format!("values of bool arguments that are neither 0 nor 1: {}; written as true", self.bools));
+            say::warning(&format!(
+                "values of bool arguments that are neither 0 nor 1: {}; written as true",
+                self.bools
+            ));
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::trace::{Event, Gap};
 
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
-pub(crate) use csv::Csv;
-pub(crate) use json::{Json, unique_names};
+pub(crate) use csv::{Csv, cell as csv_cell};
+pub(crate) use json::{Args as JsonArgs, Json, string as json_string, unique_names};
 pub(crate) use log::Log;
 pub(crate) use rows::{Cell, Column, Rows, plain_text};
 pub(crate) use table::Table;
