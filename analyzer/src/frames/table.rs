@@ -44,8 +44,14 @@ impl Window {
         self.from_ns <= time_ns && time_ns <= self.to_ns
     }
 
-    pub(super) fn has(self, other: Self) -> bool {
-        self.from_ns <= other.from_ns && other.to_ns <= self.to_ns
+    /// The times of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { from_ns: self.from_ns.max(other.from_ns), to_ns: self.to_ns.min(other.to_ns) }
+    }
+
+    /// The times of either, and all between.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { from_ns: self.from_ns.min(other.from_ns), to_ns: self.to_ns.max(other.to_ns) }
     }
 }
 
