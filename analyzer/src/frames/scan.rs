@@ -260,12 +260,13 @@ mod tests {
             let wants = wanted(&format!("select 1 as one, ts_ns, bytes, pid from begin where {condition}"));
             assert_eq!(wants, [format!("begin(ts_ns pid bytes){expected}")], "{condition}");
         }
-        // Of two readers, all that either may want; and none of a time that a row only leads to.
+        // What two parts of a query read is read whole; and no bound is one on a time that a row only leads to.
         assert_eq!(
             wanted(
-                "select a.pid from begin a join begin b on a.req = b.req where a.ts_ns < 5 and b.ts_ns between 7 and 9"
+                "with a as (select req, pid from begin where ts_ns < 5), b as (select req from begin where ts_ns > 2 and ts_ns < 9)
+                 select a.pid from a join b on a.req = b.req join \"end\" e on e.req = a.req where e.ts_ns > 1"
             ),
-            ["begin(ts_ns pid req) from 0 to 9"]
+            ["begin(ts_ns pid req)", "end(ts_ns req) from 2 to 18446744073709551615"]
         );
         assert_eq!(wanted("select end_ns from pairs where end_ns > 5"), ["pairs(end_ns)"]);
     }
