@@ -360,6 +360,9 @@ fn by<T, K: Ord>(things: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> 
     groups
 }
 
+/// When, and how many.
+type Number = (u64, u64);
+
 /// The rows that a question comes to.
 fn by_hand(question: usize, trace: &Decoded) -> Vec<Vec<Json>> {
     let latencies = |pairs: &[Pair], part: f64| quantile(pairs.iter().map(Pair::latency_ns), part);
@@ -478,7 +481,7 @@ fn by_hand(question: usize, trace: &Decoded) -> Vec<Vec<Json>> {
             let number = |record: &Json| (record["ts_ns"].as_u64().unwrap(), record["args"]["count"].as_u64().unwrap());
             let gaps = drops.chunks(2).map(|ends| (number(ends[0]), number(ends[1])));
             let groups = by(gaps, |((from_ns, _), _)| (from_ns - start_ns) / 10_000_000 * 10);
-            let row = |(ms, gaps): (u64, Vec<((u64, u64), (u64, u64))>)| {
+            let row = |(ms, gaps): (u64, Vec<(Number, Number)>)| {
                 let dropped: u64 = gaps.iter().map(|((_, count), _)| count).sum();
                 let missing_ns: u64 = gaps.iter().map(|((from_ns, _), (to_ns, _))| to_ns - from_ns).sum();
                 vec![json!(ms), json!(gaps.len()), json!(dropped), json!(missing_ns)]

@@ -15,7 +15,7 @@
 //! let reads = trace.event("virtio_blk_handle_read")?;
 //! let by_disk = reads.group_by([col("vdev")]).agg([len().alias("reads"), col("count").sum()]);
 //! let by_disk = frames::collect(by_disk.sort(["vdev"], SortMultipleOptions::default()))?;
-//! assert_eq!(by_disk.column("reads")?.cast(&DataType::Int64)?.i64()?.to_vec(), [Some(15), Some(14)]);
+//! assert_eq!(by_disk.column("reads")?.cast(&DataType::Int64)?.i64()?.to_vec(), [Some(16), Some(14)]);
 //! # Ok(())
 //! # }
 //! ```

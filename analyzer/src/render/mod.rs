@@ -18,10 +18,18 @@ use crate::trace::{Event, Gap};
 
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
-pub(crate) use csv::{Csv, cell as csv_cell};
-pub(crate) use json::{Args as JsonArgs, Json, string as json_string, unique_names};
+pub(crate) use csv::Csv;
+#[cfg(feature = "frames")]
+pub(crate) use csv::cell as csv_cell;
+pub(crate) use json::Json;
+#[cfg(feature = "columns")]
+pub(crate) use json::unique_names;
+#[cfg(feature = "frames")]
+pub(crate) use json::{Args as JsonArgs, string as json_string};
 pub(crate) use log::Log;
-pub(crate) use rows::{Cell, Column, Rows, plain_text};
+#[cfg(feature = "columns")]
+pub(crate) use rows::plain_text;
+pub(crate) use rows::{Cell, Column, Rows};
 pub(crate) use table::Table;
 pub(crate) use text::Text;
 pub(crate) use wall::{WallClock, utc};
