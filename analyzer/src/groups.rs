@@ -18,6 +18,8 @@ pub(crate) type GroupId = [u32; MAX_BY];
 /// The values that were seen.
 pub(crate) struct Groups {
     terms: Vec<Term>,
+    /// How many different values of an argument are told apart.
+    most: usize,
     names: Names,
 }
 
@@ -89,7 +91,7 @@ impl Groups {
     const OTHER: u32 = 1;
     /// All that are too many to be told apart.
     pub(crate) const ALL_OTHER: GroupId = [Self::OTHER; MAX_BY];
-    /// How many different values of an argument are told apart.
+    /// How many different values of an argument are told apart, if nothing else is asked for.
     pub(crate) const MAX_VALUES: usize = 10_000;
 
     pub(crate) fn new(by: &[By]) -> Self {
@@ -100,7 +102,19 @@ impl Groups {
             numbers: HashMap::default(),
             values: vec![GroupValue::None, GroupValue::Other],
         };
-        Self { terms: by.iter().map(term).collect(), names: Names::default() }
+        Self { terms: by.iter().map(term).collect(), most: Self::MAX_VALUES, names: Names::default() }
+    }
+
+    /// Tells apart as many values as there are.
+    #[cfg(feature = "frames")]
+    pub(crate) const fn tell_all_apart(&mut self) {
+        self.most = u32::MAX as usize;
+    }
+
+    /// The values of an argument by their numbers.
+    #[cfg(feature = "frames")]
+    pub(crate) fn values(&self, slot: usize) -> &[GroupValue] {
+        &self.terms[slot].values
     }
 
     /// Takes notice of what an argument that is grouped by is, by its place.
@@ -130,7 +144,7 @@ impl Groups {
         let mut id = [Self::NONE; MAX_BY];
         for ((id, value), term) in id.iter_mut().zip(values).zip(&mut self.terms) {
             if let Some(value) = value {
-                *id = term.number(GroupValue::of(*value, term.is_log2));
+                *id = term.number(GroupValue::of(*value, term.is_log2), self.most);
             }
         }
         id
@@ -190,11 +204,11 @@ impl Groups {
 }
 
 impl Term {
-    fn number(&mut self, value: GroupValue) -> u32 {
+    fn number(&mut self, value: GroupValue, most: usize) -> u32 {
         if let Some(&number) = self.numbers.get(&value) {
             return number;
         }
-        if self.values.len() >= Groups::MAX_VALUES {
+        if self.values.len() >= most {
             return Groups::OTHER;
         }
         let number = self.values.len() as u32;

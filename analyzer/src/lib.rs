@@ -16,6 +16,8 @@ mod filter;
 mod findings;
 mod fit;
 mod formats;
+#[cfg(feature = "frames")]
+pub mod frames;
 mod gate;
 mod groups;
 mod input;

@@ -95,6 +95,13 @@ impl Presets {
 }
 
 impl Preset {
+    /// What it asks.
+    #[cfg(feature = "frames")]
+    pub(crate) fn question(&self) -> Result<Question> {
+        let (chain, on, by) = self.parts()?;
+        Ok(Question { discipline: self.discipline, ..Question::new(chain, on, by) })
+    }
+
     /// The parts that are written in a language of their own.
     pub(crate) fn parts(&self) -> Result<(Chain, Vec<KeyPart>, Vec<By>)> {
         let chain = Chain::parse(&self.operation)?;

@@ -206,3 +206,10 @@ fn results_go_to_stdout_and_all_else_to_stderr() {
     assert!(run.json().is_object());
     assert_eq!(run.stderr, "note: 3 events were dropped by the recorder, in 1 gap\n");
 }
+
+#[cfg(not(feature = "frames"))]
+#[test]
+fn without_dataframes_sql_says_how_to_have_them() {
+    let run = Dir::new().call("sql trace").arg("select 1 as one").run().exits(2);
+    assert!(run.stderr.starts_with("error: this simpletrace-rs was built without dataframes, which `sql` needs; "));
+}

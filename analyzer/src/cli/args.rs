@@ -94,6 +94,16 @@ Example:
   simpletrace-rs stats trace-1234 trace-events-all --depth 'thread_pool_submit -> thread_pool_complete' --on req")
     )]
     Stats(StatsArgs),
+    /// Ask a trace in SQL: a table for each event, for pairs of them, and for gaps
+    #[command(
+        override_usage = "simpletrace-rs sql [OPTIONS] TRACE... [EVENTS] QUERY",
+        after_help = concat!(exit_codes!(), "
+
+Example:
+  simpletrace-rs sql trace-1234 trace-events-all \"select vdev, count(*) from virtio_notify group by vdev\"
+  simpletrace-rs sql trace-1234 trace-events-all --pairs virtio-blk \"select vdev, quantile_disc(latency_ns, 0.99) from pairs group by vdev\"")
+    )]
+    Sql(SqlArgs),
     /// List and search declarations, and say what does not fit between them and a trace
     #[command(after_help = concat!(exit_codes!(), "
 
@@ -611,6 +621,60 @@ pub(crate) enum TableFormat {
     Json,
     /// One JSON object a line
     Ndjson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// Trace files, read as one, the trace-events file, and at last the query
+    ///
+    /// Tables are the events, by their names, with `ts_ns`, `wall_ns`, `pid` and a column for each argument; `events`, with all of them and the arguments as
+    /// JSON; `gaps`, where events are missing; and `pairs`. Only what the query names is read. docs/QUERIES.md has the columns and examples. Files are as
+    /// for `decode`.
+    #[arg(value_name = "TRACE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A trace-events file; repeat it for modules that bring their own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
+    /// What the table `pairs` is of: a preset of `latency`, or 'BEGIN -> END' as there
+    #[arg(long, value_name = "NAME|OPERATION")]
+    pub(crate) pairs: Option<String>,
+    /// A file with presets of your own; `generate presets` prints those that there are
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "pairs")]
+    pub(crate) presets: Vec<PathBuf>,
+    /// The arguments that the records of one operation have in common, as for `latency`
+    #[arg(long, value_name = "ARG[,...]", requires = "pairs")]
+    pub(crate) on: Option<String>,
+    /// What happens when operations with the same key are under way at once
+    #[arg(long, value_enum, value_name = "DISCIPLINE", requires = "pairs")]
+    pub(crate) discipline: Option<Discipline>,
+    /// More columns of `pairs`: arguments of its events, `event` or `pid`
+    #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', requires = "pairs")]
+    pub(crate) by: Vec<String>,
+    /// How to print the result
+    #[arg(short = 'F', long, value_enum, value_name = "FORMAT", default_value_t = SqlFormat::Table)]
+    pub(crate) format: SqlFormat,
+    /// Write to a file; `-` is stdout
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+}
+
+/// How the result of a query is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SqlFormat {
+    /// Aligned columns, for people
+    Table,
+    /// Comma-separated
+    Csv,
+    /// One JSON document
+    Json,
+    /// One JSON object a line
+    Ndjson,
+    /// An Apache Parquet file
+    Parquet,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ mod operation;
 mod recover;
 mod repair;
 mod slice;
+mod sql;
 mod stats;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Latency(args) => latency::run(&args),
         args::Command::Diff(args) => diff::run(&args),
         args::Command::Stats(args) => stats::run(&args),
+        args::Command::Sql(args) => sql::run(&args),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
         args::Command::Recover(args) => recover::run(&args),

@@ -12,8 +12,12 @@ mod text;
 
 pub(crate) use dataset::DataSet;
 pub(crate) use file::{ColumnFile, ColumnFormat};
+#[cfg(feature = "frames")]
+pub(crate) use table::fields;
 pub(crate) use table::{EventTable, Wanted};
 pub(crate) use text::Oddities;
+#[cfg(feature = "frames")]
+pub(crate) use text::put_text;
 
 /// The version of the schema of all tables.
 pub(crate) const SCHEMA: &str = "simpletrace-rs.columns/1";

@@ -117,7 +117,7 @@ fn put_value(value: Value<'_>, block: &mut Block) {
 }
 
 /// Writes a cell, in quotes if it needs them. Bytes that are not UTF-8 become `\xNN`, and then a backslash `\x5c`.
-fn cell(bytes: &[u8], block: &mut Block) {
+pub(crate) fn cell(bytes: &[u8], block: &mut Block) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         let mut escaped = Vec::new();
         for &byte in bytes {

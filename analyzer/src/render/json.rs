@@ -175,7 +175,7 @@ pub(crate) fn unique_names(args: &[ArgDecl], taken: &[&str]) -> Vec<String> {
 }
 
 /// Writes a JSON string, or `{"hex":"..."}` if it is not UTF-8.
-fn string(bytes: &[u8], quote: &str, block: &mut Block) {
+pub(crate) fn string(bytes: &[u8], quote: &str, block: &mut Block) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return bytes_object(bytes, quote, block);
     };

@@ -19,7 +19,11 @@ use crate::trace::{Event, Gap};
 pub(crate) use block::Block;
 pub(crate) use compat::Compat;
 pub(crate) use csv::Csv;
+#[cfg(feature = "frames")]
+pub(crate) use csv::cell as csv_cell;
 pub(crate) use json::Json;
+#[cfg(feature = "frames")]
+pub(crate) use json::string as json_string;
 #[cfg(feature = "columns")]
 pub(crate) use json::{Args as JsonArgs, unique_names};
 pub(crate) use log::Log;

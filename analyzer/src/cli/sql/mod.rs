@@ -1,0 +1,93 @@
+//! `sql`: asks a trace in SQL.
+
+#[cfg(feature = "frames")]
+mod print;
+
+use anyhow::Result;
+
+use super::args::SqlArgs;
+use crate::findings::Outcome;
+
+/// Without dataframes there is only this.
+#[cfg(not(feature = "frames"))]
+pub(crate) fn run(_: &SqlArgs) -> Result<Outcome> {
+    anyhow::bail!(
+        "this simpletrace-rs was built without dataframes, which `sql` needs; build it with its default features \
+         (cargo install simpletrace-rs), or with --features frames"
+    )
+}
+
+#[cfg(feature = "frames")]
+pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use anyhow::{Context as _, bail};
+
+    use super::args::{OperationArgs, SqlFormat};
+    use super::explain_filter;
+    use super::operation::question;
+    use crate::filter::Globs;
+    use crate::frames::{Operation, Source, query};
+    use crate::output::Output;
+    use crate::presets::Presets;
+    use crate::say;
+
+    let Some((sql, files)) = args.files.split_last().and_then(|(sql, files)| Some((sql.to_str()?, files))) else {
+        bail!("the query is not valid UTF-8");
+    };
+    if !sql.contains(char::is_whitespace) {
+        bail!(
+            "there is no query; the last argument is one, such as \"select count(*) from events\", and {sql} is none"
+        );
+    }
+    if files.is_empty() {
+        bail!("no trace is given, only a query");
+    }
+    let to_terminal = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
+    if args.format == SqlFormat::Parquet && to_terminal {
+        bail!("a Parquet file is not for a terminal; write it to a file (-o FILE)");
+    }
+    let selection = args.records.selection(Globs::default(), &[])?;
+    let source = Arc::new(Source::open(files, &args.events, args.formats.formats(), selection.clone(), true)?);
+    if args.records.explain_filter {
+        return explain_filter(&selection, source.declared());
+    }
+    if source.declared().is_none() {
+        say::warning(
+            "no trace-events file was given or found, so events have no columns for their arguments, only their bytes as payload; \
+             take the trace-events-all of the build that wrote the trace",
+        );
+    }
+    let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
+    let is_operation = args.pairs.as_ref().is_some_and(|pairs| pairs.contains("->"));
+    let (spelled_out, preset) = if is_operation { (args.pairs.clone(), None) } else { (None, args.pairs.clone()) };
+    let operation_args =
+        OperationArgs { preset, presets: args.presets.clone(), on: args.on.clone(), discipline: args.discipline };
+    let preset = operation_args.preset(&presets)?;
+    let mut operation = None;
+    if args.pairs.is_some() {
+        let spelled_out: Vec<_> = spelled_out.into_iter().map(PathBuf::from).collect();
+        let question = question(&operation_args, &spelled_out, &args.by, preset)?;
+        let declared = super::operation::need_declared(source.declared().cloned())?;
+        let filters = preset.map_or(&[][..], |preset| &preset.filters);
+        operation = Some(Operation::new(question, filters, &declared, preset.is_some())?);
+    }
+    let answer = query(&source, operation, sql)?;
+    let inputs = source.paths().iter().map(PathBuf::as_path);
+    let mut output = match &args.output {
+        Some(path) => Output::create_whole(path, inputs)?,
+        None => Output::create(None, inputs)?,
+    };
+    match args.format {
+        SqlFormat::Table => print::table(&answer.batches, &mut output)?,
+        SqlFormat::Csv => print::csv(&answer.batches, &mut output)?,
+        SqlFormat::Json => print::json(&answer.batches, true, &mut output)?,
+        SqlFormat::Ndjson => print::json(&answer.batches, false, &mut output)?,
+        SqlFormat::Parquet => print::parquet(&answer.batches, &mut output).context("cannot write Parquet")?,
+    }
+    output.finish()?;
+    answer.say_findings();
+    operation_args.say_note(preset);
+    Ok(answer.outcome())
+}

@@ -1,0 +1,324 @@
+//! The tables, and how their rows are made of what a trace hands out.
+
+use polars::prelude::*;
+use simpletrace_format::EventRecord;
+use simpletrace_format::events::{EventDecl, EventIndex};
+
+use super::convert::{frame, polars_type};
+use super::gaps::Gaps;
+use super::pairs::{Operation, Pairs};
+use crate::columns::{self, EventTable, Oddities, Wanted};
+use crate::kinds::Kind;
+use crate::render::{Block, JsonArgs, WallClock};
+use crate::trace::{Event, Item};
+
+/// Rows that are turned into a part of a frame at once.
+const PART_ROWS: usize = 1 << 20;
+
+/// What can be asked for.
+#[derive(Debug, Clone)]
+pub(super) enum Table {
+    /// The events of a name, declared or not.
+    Event {
+        name: String,
+        decl: Option<EventDecl>,
+    },
+    /// All events.
+    Events,
+    Pairs(Box<Operation>),
+    Gaps,
+}
+
+/// Times that rows are wanted of, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+}
+
+impl Window {
+    pub(super) const ALL: Self = Self { from_ns: 0, to_ns: u64::MAX };
+
+    #[inline]
+    const fn admits(self, time_ns: u64) -> bool {
+        self.from_ns <= time_ns && time_ns <= self.to_ns
+    }
+
+    /// The times of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { from_ns: self.from_ns.max(other.from_ns), to_ns: self.to_ns.min(other.to_ns) }
+    }
+
+    /// The times of either, and all between.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { from_ns: self.from_ns.min(other.from_ns), to_ns: self.to_ns.max(other.to_ns) }
+    }
+}
+
+/// What is wanted of a table.
+#[derive(Debug, Clone)]
+pub(super) struct Want {
+    pub(super) table: Table,
+    /// In the order of the table.
+    pub(super) columns: Vec<PlSmallStr>,
+    pub(super) window: Window,
+    /// The first so many rows are enough.
+    pub(super) rows: Option<usize>,
+}
+
+impl Table {
+    pub(super) fn schema(&self) -> Schema {
+        match self {
+            Self::Event { decl, .. } => columns::fields(decl.as_ref())
+                .iter()
+                .map(|field| Field::new(field.name().as_str().into(), polars_type(field.data_type())))
+                .collect(),
+            Self::Events => [
+                ("ts_ns", DataType::UInt64),
+                ("pid", DataType::UInt32),
+                ("event", DataType::String),
+                ("args", DataType::String),
+            ]
+            .into_iter()
+            .map(|(name, ty)| Field::new(name.into(), ty))
+            .collect(),
+            Self::Pairs(operation) => operation.schema(),
+            Self::Gaps => Gaps::schema(),
+        }
+    }
+
+    /// The events that it is made of; `None` for all.
+    pub(super) fn names(&self) -> Option<&[String]> {
+        match self {
+            Self::Event { name, .. } => Some(std::slice::from_ref(name)),
+            Self::Events => None,
+            Self::Pairs(operation) => Some(operation.names()),
+            Self::Gaps => Some(&[]),
+        }
+    }
+}
+
+/// A table while it is filled.
+pub(super) struct Filling {
+    want: Want,
+    rows: Rows,
+    parts: Vec<DataFrame>,
+    /// How many rows the parts have.
+    part_rows: usize,
+}
+
+enum Rows {
+    Event(Box<EventTable>),
+    Events(Events),
+    Pairs(Box<Pairs>),
+    Gaps(Gaps),
+}
+
+impl Filling {
+    pub(super) fn new(want: Want, declared: &EventIndex) -> Self {
+        let rows = match &want.table {
+            Table::Event { decl, .. } => {
+                let names: Vec<_> = want.columns.iter().map(ToString::to_string).collect();
+                Rows::Event(Box::new(EventTable::new(decl.as_ref(), Wanted::Named(&names))))
+            }
+            Table::Events => Rows::Events(Events::new(&want.columns)),
+            Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.columns, declared))),
+            Table::Gaps => Rows::Gaps(Gaps::default()),
+        };
+        Self { want, rows, parts: Vec::new(), part_rows: 0 }
+    }
+
+    /// Whether it takes in events of a kind.
+    pub(super) fn takes(&self, kind: &Kind) -> bool {
+        self.want.table.names().is_none_or(|names| names.contains(&kind.name))
+    }
+
+    /// Takes in an event of a kind that it takes.
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>, wall: &WallClock) -> PolarsResult<()> {
+        let EventRecord { timestamp_ns, .. } = event.record;
+        let rows = match &mut self.rows {
+            Rows::Pairs(pairs) => {
+                pairs.take(&Item::Event(*event));
+                return Ok(());
+            }
+            Rows::Gaps(_) => return Ok(()),
+            Rows::Event(_) | Rows::Events(_) if !self.want.window.admits(timestamp_ns) => return Ok(()),
+            Rows::Event(table) => {
+                if self.want.rows.is_some_and(|most| self.part_rows + table.rows() >= most) {
+                    return Ok(());
+                }
+                table.push(&event.record, || wall.at(timestamp_ns));
+                table.rows()
+            }
+            Rows::Events(events) => {
+                if self.want.rows.is_some_and(|most| self.part_rows + events.rows >= most) {
+                    return Ok(());
+                }
+                events.push(event);
+                events.rows
+            }
+        };
+        if rows < PART_ROWS { Ok(()) } else { self.end_part() }
+    }
+
+    /// Takes in all that is no event.
+    #[cold]
+    pub(super) fn other(&mut self, item: &Item<'_>) {
+        match &mut self.rows {
+            Rows::Pairs(pairs) => pairs.take(item),
+            Rows::Gaps(gaps) => gaps.take(item),
+            Rows::Event(_) | Rows::Events(_) => {}
+        }
+    }
+
+    #[cold]
+    fn end_part(&mut self) -> PolarsResult<()> {
+        let part = match &mut self.rows {
+            Rows::Event(table) => frame(table.take())?,
+            Rows::Events(events) => events.take()?,
+            Rows::Pairs(_) | Rows::Gaps(_) => return Ok(()),
+        };
+        self.part_rows += part.height();
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// The whole table, and what it cannot hold as it is in the file.
+    pub(super) fn finish(mut self) -> PolarsResult<(DataFrame, Oddities)> {
+        self.end_part()?;
+        let mut oddities = Oddities::default();
+        let frame = match self.rows {
+            Rows::Event(table) => {
+                oddities = table.oddities;
+                join(self.parts)?
+            }
+            Rows::Events(_) => join(self.parts)?,
+            Rows::Pairs(mut pairs) => {
+                pairs.finish();
+                pairs.frame(&self.want.columns, &mut oddities)?
+            }
+            Rows::Gaps(gaps) => gaps.frame()?.select(self.want.columns)?,
+        };
+        Ok((frame, oddities))
+    }
+}
+
+/// Parts one below the other, without copying.
+fn join(parts: Vec<DataFrame>) -> PolarsResult<DataFrame> {
+    let mut parts = parts.into_iter();
+    let Some(mut all) = parts.next() else { return Ok(DataFrame::empty()) };
+    let mut rows = all.height();
+    for part in parts {
+        rows += part.height();
+        if part.width() > 0 {
+            all.vstack_mut_owned(part)?;
+        }
+    }
+    if all.width() > 0 { Ok(all) } else { DataFrame::new(rows, Vec::new()) }
+}
+
+/// The rows of the table `events`.
+#[derive(Default)]
+struct Events {
+    rows: usize,
+    ts_ns: Option<Vec<u64>>,
+    pid: Option<Vec<u32>>,
+    /// By their numbers.
+    event: Option<Vec<IdxSize>>,
+    args: Option<Texts>,
+    /// By the number of a kind: its own number and how its arguments are written.
+    kinds: Vec<Option<(IdxSize, JsonArgs)>>,
+    names: Vec<String>,
+    columns: Vec<PlSmallStr>,
+}
+
+/// Texts one behind the other.
+#[derive(Default)]
+struct Texts {
+    block: Block,
+    ends: Vec<usize>,
+}
+
+impl Events {
+    fn new(columns: &[PlSmallStr]) -> Self {
+        let has = |name: &str| columns.iter().any(|column| column == name);
+        Self {
+            ts_ns: has("ts_ns").then(Vec::new),
+            pid: has("pid").then(Vec::new),
+            event: has("event").then(Vec::new),
+            args: has("args").then(Texts::default),
+            columns: columns.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, event: &Event<'_>) {
+        self.rows += 1;
+        if let Some(ts_ns) = &mut self.ts_ns {
+            ts_ns.push(event.record.timestamp_ns);
+        }
+        if let Some(pid) = &mut self.pid {
+            pid.push(event.record.pid);
+        }
+        if self.event.is_none() && self.args.is_none() {
+            return;
+        }
+        let index = event.kind.index;
+        if self.kinds.get(index).is_none_or(Option::is_none) {
+            self.meet(event.kind);
+        }
+        let Some((number, json)) = &self.kinds[index] else { return };
+        if let Some(numbers) = &mut self.event {
+            numbers.push(*number);
+        }
+        if let Some(Texts { block, ends }) = &mut self.args {
+            block.byte(b'{');
+            json.write(event, block);
+            block.byte(b'}');
+            ends.push(block.len());
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, kind: &Kind) {
+        if self.kinds.len() <= kind.index {
+            self.kinds.resize_with(kind.index + 1, || None);
+        }
+        self.kinds[kind.index] = Some((self.names.len() as IdxSize, JsonArgs::new(kind, "\"")));
+        self.names.push(kind.name.clone());
+    }
+
+    /// Takes the rows out.
+    fn take(&mut self) -> PolarsResult<DataFrame> {
+        let mut made = Vec::new();
+        for name in &self.columns {
+            let name = name.clone();
+            made.push(match name.as_str() {
+                "ts_ns" => UInt64Chunked::from_vec(name, taken(&mut self.ts_ns)).into_column(),
+                "pid" => UInt32Chunked::from_vec(name, taken(&mut self.pid)).into_column(),
+                "event" => {
+                    let names = StringChunked::from_slice(name.clone(), &self.names);
+                    names.take(&IdxCa::from_vec(name, taken(&mut self.event)))?.into_column()
+                }
+                _ => {
+                    let Texts { block, ends } = std::mem::take(self.args.get_or_insert_default());
+                    let text = String::from_utf8_lossy(block.as_bytes());
+                    let mut builder = StringChunkedBuilder::new(name, ends.len());
+                    let mut from = 0;
+                    for end in ends {
+                        builder.append_value(&text[from..end]);
+                        from = end;
+                    }
+                    builder.finish().into_column()
+                }
+            });
+        }
+        DataFrame::new(std::mem::take(&mut self.rows), made)
+    }
+}
+
+fn taken<T>(values: &mut Option<Vec<T>>) -> Vec<T> {
+    std::mem::take(values.get_or_insert_default())
+}
