@@ -220,7 +220,7 @@ fn several_files_are_one_trace_and_damage_is_said() {
     let run = sql(&dir, "torn events -F csv", "select from_ns, to_ns, count, pid from gaps").exits(0);
     assert!(run.stderr.starts_with("note: torn ends inside a record at offset "), "{}", run.stderr);
     assert_eq!(run.text(), "from_ns,to_ns,count,pid\n1000000000,1000002000,3,10\n1000001900,,,11\n");
-    let mut damaged = whole.clone();
+    let mut damaged = whole;
     // The length of a record.
     damaged[186 + 26] = 0xff;
     dir.write("damaged", &damaged);

@@ -174,19 +174,20 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
     /// As many tables as are listed.
     const SHOWN: usize = 10;
 
+    // What polars shows of its plan is of no help.
     let text = error.to_string();
-    let is_of_column = matches!(
-        root(error),
-        PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) | PolarsError::SQLInterface(_)
-    );
+    let text = text.split("\n\nResolved plan until failure").next().unwrap_or_default().to_owned();
     if text.contains("cannot parse literal") {
         return anyhow!("{text}; a number above 2^63-1 is written CAST('18446744073709551615' AS UBIGINT)");
     }
-    if !is_of_column || tables.is_empty() {
+    let is_of_column = match root(error) {
+        PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) => true,
+        PolarsError::SQLInterface(text) => text.contains("column"),
+        _ => false,
+    };
+    if !is_of_column {
         return anyhow!(text);
     }
-    // What polars shows of its plan is of no help.
-    let text = text.split("\n\nResolved plan until failure").next().unwrap_or_default().to_owned();
     let columns = tables.iter().flat_map(|(_, schema)| schema.iter_names().map(PlSmallStr::as_str));
     let columns: BTreeSet<_> = columns.collect();
     let quoted = |quote: char| text.split(quote).nth(1).filter(|name| !columns.contains(name));
