@@ -1,5 +1,7 @@
 //! Parquet and Arrow files and data sets, read by DuckDB and pyarrow.
 
+#![cfg(feature = "columns")]
+
 mod support;
 
 use std::fs;

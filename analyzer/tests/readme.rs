@@ -1,5 +1,7 @@
 //! The commands of the README and of other pages, run as written.
 
+#![cfg(feature = "frames")]
+
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
