@@ -13,7 +13,7 @@ use crate::pairing::{By, MAX_BY};
 use crate::render::Cell;
 
 /// The numbers of a group's values, one for each argument that is grouped by.
-pub(crate) type GroupId = [u32; MAX_BY];
+pub(crate) type GroupId = [u16; MAX_BY];
 
 /// The values that were seen.
 pub(crate) struct Groups {
@@ -56,7 +56,7 @@ struct Term {
     is_log2: bool,
     /// What its numbers are called.
     known: Option<Numbers>,
-    numbers: HashMap<GroupValue, u32, RandomState>,
+    numbers: HashMap<GroupValue, u16, RandomState>,
     values: Vec<GroupValue>,
 }
 
@@ -80,12 +80,13 @@ pub(crate) enum GroupValue {
 
 impl Groups {
     /// The number of no value.
-    pub(crate) const NONE: u32 = 0;
-    const OTHER: u32 = 1;
+    pub(crate) const NONE: u16 = 0;
+    const OTHER: u16 = 1;
     /// All that are too many to be told apart.
     pub(crate) const ALL_OTHER: GroupId = [Self::OTHER; MAX_BY];
     /// How many different values of an argument are told apart.
     pub(crate) const MAX_VALUES: usize = 10_000;
+    const _NUMBERS_FIT: () = assert!(Self::MAX_VALUES <= u16::MAX as usize);
 
     pub(crate) fn new(by: &[By]) -> Self {
         let term = |by: &By| Term {
@@ -150,7 +151,7 @@ impl Groups {
     }
 
     /// What a pointer is called in tables: as its user calls it, or by the number of its first record.
-    fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
+    fn short_name(&self, term: &Term, number: u16, value: &GroupValue) -> Option<String> {
         match value {
             GroupValue::Pointer(pointer) => Some(
                 self.names.0.get(pointer).cloned().unwrap_or_else(|| format!("{}#{}", term.text, number - Self::OTHER)),
@@ -178,14 +179,14 @@ impl Groups {
 }
 
 impl Term {
-    fn number(&mut self, value: GroupValue) -> u32 {
+    fn number(&mut self, value: GroupValue) -> u16 {
         if let Some(&number) = self.numbers.get(&value) {
             return number;
         }
         if self.values.len() >= Groups::MAX_VALUES {
             return Groups::OTHER;
         }
-        let number = self.values.len() as u32;
+        let number = self.values.len() as u16;
         self.values.push(value.clone());
         self.numbers.insert(value, number);
         number

@@ -397,8 +397,8 @@ pub(crate) struct OperationArgs {
     pub(crate) presets: Vec<PathBuf>,
     /// The arguments that the records of one operation have in common; A=B if their names differ
     ///
-    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
-    /// of which stage.
+    /// Without any, a beginning goes with the next end. Records of different processes never belong together: the pid is a part of every key.
+    /// EVENT.ARG says of which event an argument is, and a.ARG, b.ARG of which stage.
     #[arg(long, value_name = "ARG[,...]")]
     pub(crate) on: Option<String>,
     /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else

@@ -366,8 +366,9 @@ fn is_exact(side: &Read) -> bool {
 }
 
 /// What became of the records of a trace.
-fn numbers(side: &Read) -> [(&'static str, u64); 10] {
-    let Counts { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards } = side.pairing.counts();
+fn numbers(side: &Read) -> [(&'static str, u64); 11] {
+    let Counts { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards, given_up } =
+        side.pairing.counts();
     [
         ("begins", begins),
         ("pairs", pairs),
@@ -377,6 +378,7 @@ fn numbers(side: &Read) -> [(&'static str, u64); 10] {
         ("incomplete", incomplete),
         ("orphans", orphans),
         ("backwards", backwards),
+        ("given_up", given_up),
         ("straddling", side.measured.straddling),
         ("late", side.pairing.late()),
     ]
