@@ -530,6 +530,73 @@ fn many_of_one_key_take_no_longer_each_than_few() {
 }
 
 #[test]
+fn pairs_are_of_the_interval_that_they_end_in_in_whatever_order_they_come() {
+    const SECOND: u64 = 1_000_000_000;
+    let of = |from: u64, pid: u32| {
+        (0..10).flat_map(move |n| {
+            let at = from + n * SECOND;
+            [('a', at, pid, 1), ('b', at + 100, pid, 1)]
+        })
+    };
+    // The second file begins later, and has been recorded at the same time.
+    let dir = abcs([
+        ("one", abc(of(SECOND, 1))),
+        ("two", abc(of(SECOND + 10, 2))),
+        (
+            "early",
+            abc([('a', 2 * SECOND, 1, 0), ('b', 2 * SECOND + 50, 1, 0), ('a', SECOND, 1, 0), ('b', SECOND + 70, 1, 0)]),
+        ),
+    ]);
+    let every = |files: &str| {
+        let report = json(&dir, &format!("{files} events --on k --every 1s"), &["a -> b"]);
+        let rows = report["every"].as_array().unwrap().iter();
+        rows.map(|row| (row["from_ns"].as_u64().unwrap() / SECOND, row["pairs"].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(every("one two"), (0..10).map(|second| (second, 2)).collect::<Vec<_>>());
+    assert_eq!(every("early"), [(0, 2)]);
+    let run = dir.call("latency early events --on k --every 1s").arg("a -> b").run().exits(0);
+    let note =
+        "note: the first interval has 1 pair that ended before the first record of the trace, as if on another clock\n";
+    assert!(run.stderr.contains(note), "{run:?}");
+}
+
+#[test]
+fn rows_by_interval_are_no_more_than_they_may_be() {
+    // 2,000 intervals of ten groups; the largest is the one that comes last.
+    let records = (0..2_000u64).flat_map(|second| {
+        (0..10).flat_map(move |group| {
+            let times = if group == 9 { 0..3u64 } else { 0..1 };
+            times.flat_map(move |n| {
+                let at = second * 1_000 + group * 50 + n * 10;
+                [('a', at, 1, group as i64), ('b', at + 1 + group, 1, group as i64)]
+            })
+        })
+    });
+    let dir = abcs([("t", abc(records))]);
+    let run = dir.call("latency t events --on k --by a.k --every 1us -F json").arg("a -> b").run().exits(0);
+    let note = "note: by interval, the 3 largest groups are told apart, and all others are 'other', as there would be more than 10000 rows; take longer intervals for more\n";
+    assert_eq!(run.stderr, note);
+    let report = run.json();
+    let every = report["every"].as_array().unwrap();
+    assert_eq!((every.len(), report["groups"].as_array().unwrap().len()), (8_000, 10));
+    for row in every {
+        // Those of the same size in the order in which they came.
+        let expected = match row["a.k"].as_u64() {
+            Some(9) => (3, 10),
+            Some(group @ 0..2) => (1, group + 1),
+            _ => (7, 9),
+        };
+        assert_eq!((&row["pairs"], &row["max_ns"]), (&json!(expected.0), &json!(expected.1)), "{row}");
+    }
+    // Chains have three rows for each.
+    let records = (0..4_000u64).flat_map(|n| ['a', 'b', 'c'].map(|which| (which, n * 1_000, 1, 1)));
+    dir.write("chain", abc(records));
+    let run = dir.call("latency chain events --on k --every 1us").arg("a -> b -> c").run().exits(2);
+    let error = "error: there are more than 3333 intervals for a chain of so many stages; take a longer one, or a part of the trace (-t)\n";
+    assert_eq!(run.stderr, error);
+}
+
+#[test]
 fn what_is_given_up_is_counted() {
     let report = json(&demo(), "disk.trace --preset virtio-blk", &[]);
     assert_eq!(report["given_up"], 0);

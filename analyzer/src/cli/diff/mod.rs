@@ -18,7 +18,7 @@ use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::{GroupId, GroupValue};
 use crate::input::{Declared, Input, open_two};
-use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
+use crate::latencies::{Budget, Latencies, MAX_EXACT, Percentile, error_means};
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
 use crate::pairing::{Counts, Drops, Pairing, Question};
@@ -330,10 +330,7 @@ impl Report {
             );
         }
         if !sides.iter().all(is_exact) {
-            text += &format!(
-                "percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {} latencies\n",
-                MAX_EXACT / 2
-            );
+            text += &format!("percentiles are {}, as there are more than {} latencies\n", error_means(), MAX_EXACT / 2);
         }
         text
     }

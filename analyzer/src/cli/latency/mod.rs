@@ -52,10 +52,11 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if args.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
     }
+    let (stages, measure) = (question.chain.len(), Measure::new(question.chain.len(), args.drops));
     let mut asked = Asked {
         pairing: Pairing::new(question.clone(), &events, &declared),
-        measure: Measure::new(question.chain.len(), args.drops),
-        every: args.every.map(|length_ns| Every::new(length_ns, question.chain.len(), args.drops)),
+        every: args.every.map(|length_ns| Every::new(length_ns, stages, args.drops, measure.budget())),
+        measure,
         top: Top::new(args.top.unwrap_or_default(), args.drops),
         heat: args.heat.then(|| Heat { start_ns: 0, map: HeatMap::new() }),
     };
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
     let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
+    let notes = every.as_ref().map_or(Vec::new(), Every::notes);
     let report = Report::new(&pairing, measured, every, top, args, style);
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
@@ -97,6 +99,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     trace.say_findings();
     args.operation.say_if_inexact(preset);
     say_why_nothing(&pairing);
+    notes.iter().for_each(|note| say::note(note));
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
     Ok(trace.outcome(false).max(gated))
