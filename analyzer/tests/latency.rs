@@ -597,6 +597,21 @@ fn rows_by_interval_are_no_more_than_they_may_be() {
 }
 
 #[test]
+fn the_slowest_are_no_more_than_can_be_looked_at() {
+    let dir = demo();
+    let run = dir.run("latency disk.trace --preset virtio-blk --top 100001").exits(2);
+    assert!(run.stderr.contains("'100001' for '--top <N>': it can be 100000 at most"), "{run:?}");
+    let run = dir.run("latency disk.trace --preset virtio-blk --top 101 --context 1us").exits(2);
+    assert!(run.stderr.ends_with("error: --context shows what went on around 100 at most; take a smaller --top\n"));
+    // Of equals the earlier one is the slower, in whatever order they come.
+    let records =
+        [('a', 50, 1, 2), ('b', 60, 1, 2), ('a', 10, 1, 1), ('b', 20, 1, 1), ('a', 30, 1, 3), ('b', 40, 1, 3)];
+    let dir = abcs([("t", abc(records))]);
+    let report = json(&dir, "t events --on k --top 1", &["a -> b"]);
+    assert_eq!((&report["slowest"][0]["begin_ns"], &report["slowest"][0]["k"]), (&json!(10), &json!(1)));
+}
+
+#[test]
 fn what_is_given_up_is_counted() {
     let report = json(&demo(), "disk.trace --preset virtio-blk", &[]);
     assert_eq!(report["given_up"], 0);

@@ -28,7 +28,8 @@ use crate::trace::{Item, Trace};
 use crate::{say, terminal};
 use every::Every;
 use report::Report;
-use top::Top;
+use top::Slowest;
+pub(super) use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
@@ -43,6 +44,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let files = Files::open(&paths, &args.events, true)?;
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
         bail!("--context reads the trace twice, and a pipe can be read once; write it into a file");
+    }
+    if args.context.is_some() && args.top.is_some_and(|top| top > Slowest::MAX_CONTEXTS) {
+        bail!("--context shows what went on around {} at most; take a smaller --top", Slowest::MAX_CONTEXTS);
     }
     let declared = load(files.events)?;
     let events = question.names(&declared, preset.is_some())?;
