@@ -9,27 +9,61 @@ use crate::render::{Cell as TableCell, Column};
 
 /// How many latencies are kept one by one in all, eight bytes each.
 pub(crate) const MAX_EXACT: usize = 16 << 20;
-/// How many digits of a latency a histogram keeps.
-pub(crate) const HISTOGRAM_DIGITS: u8 = 3;
+/// So few are kept one by one whatever the budget, as a histogram would take more memory.
+const FEW: usize = 1 << 10;
+/// How many digits of a latency a histogram keeps, of which there are so many at most; and all others, which take an eighth of the memory.
+const FINE_DIGITS: u8 = 3;
+const MAX_FINE: usize = 256;
+const COARSE_DIGITS: u8 = 2;
 
-/// How many more latencies may be kept one by one.
+/// How far percentiles that are not exact may be off.
+pub(crate) fn error_means() -> String {
+    format!(
+        "within 1/10^{FINE_DIGITS}, or 1/10^{COARSE_DIGITS} if more than {MAX_FINE} groups, hops and intervals are not exact"
+    )
+}
+
+/// How many more latencies may be kept one by one, and in histograms of how many digits others are.
 #[derive(Debug, Clone)]
-pub(crate) struct Budget(Rc<Cell<usize>>);
+pub(crate) struct Budget(Rc<Left>);
+
+#[derive(Debug)]
+struct Left {
+    values: Cell<usize>,
+    fine: Cell<usize>,
+}
 
 impl Budget {
     pub(crate) fn new(values: usize) -> Self {
-        Self(Rc::new(Cell::new(values)))
+        Self(Rc::new(Left { values: Cell::new(values), fine: Cell::new(MAX_FINE) }))
     }
 
     fn take(&self) -> bool {
-        let left = self.0.get();
-        self.0.set(left.saturating_sub(1));
-        left > 0
+        take_one(&self.0.values)
     }
 
     fn give_back(&self, values: usize) {
-        self.0.set(self.0.get() + values);
+        self.0.values.set(self.0.values.get() + values);
     }
+
+    fn histogram(&self) -> Box<Histogram<u32>> {
+        let digits = if take_one(&self.0.fine) { FINE_DIGITS } else { COARSE_DIGITS };
+        let mut histogram = Box::new(Histogram::new(digits).expect("so many digits are allowed"));
+        histogram.auto(true);
+        histogram
+    }
+
+    fn take_back(&self, histogram: Option<Box<Histogram<u32>>>) {
+        let fine = histogram.filter(|histogram| histogram.sigfig() == FINE_DIGITS);
+        self.0.fine.set(self.0.fine.get() + usize::from(fine.is_some()));
+    }
+}
+
+#[inline]
+fn take_one(left: &Cell<usize>) -> bool {
+    let is_left = left.get() > 0;
+    left.set(left.get().saturating_sub(1));
+    is_left
 }
 
 /// Latencies, in ns, or other whole numbers.
@@ -37,8 +71,10 @@ impl Budget {
 pub(crate) struct Latencies {
     budget: Budget,
     values_ns: Vec<u64>,
+    /// How many of them are of the budget.
+    taken: usize,
     /// All of them, once there are too many to keep.
-    histogram: Option<Box<Histogram<u64>>>,
+    histogram: Option<Box<Histogram<u32>>>,
     count: u64,
     sum_ns: u128,
     least_ns: u64,
@@ -50,6 +86,7 @@ impl Latencies {
         Self {
             budget: budget.clone(),
             values_ns: Vec::new(),
+            taken: 0,
             histogram: None,
             count: 0,
             sum_ns: 0,
@@ -64,18 +101,34 @@ impl Latencies {
         self.sum_ns += u128::from(latency_ns);
         self.least_ns = self.least_ns.min(latency_ns);
         self.most_ns = self.most_ns.max(latency_ns);
-        if self.histogram.is_none() && self.budget.take() {
+        if self.histogram.is_none() && self.has_room() {
+            if self.values_ns.len() == self.values_ns.capacity() {
+                self.grow();
+            }
             self.values_ns.push(latency_ns);
         } else {
             record(self.as_histogram(), latency_ns);
         }
     }
 
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        let is_of_budget = self.budget.take();
+        self.taken += usize::from(is_of_budget);
+        is_of_budget || self.values_ns.len() < FEW
+    }
+
+    /// By a quarter, since what is not used counts as well.
+    #[cold]
+    fn grow(&mut self) {
+        /// The first time.
+        const LEAST: usize = 4;
+
+        self.values_ns.reserve_exact((self.values_ns.len() / 4).max(LEAST));
+    }
+
     /// Takes in all of another.
     pub(crate) fn append(&mut self, other: &mut Self) {
-        if other.count == 0 {
-            return;
-        }
         if self.count == 0 {
             std::mem::swap(self, other);
             return;
@@ -84,29 +137,34 @@ impl Latencies {
         self.sum_ns += other.sum_ns;
         self.least_ns = self.least_ns.min(other.least_ns);
         self.most_ns = self.most_ns.max(other.most_ns);
-        if self.histogram.is_none() && other.histogram.is_none() {
-            self.values_ns.append(&mut other.values_ns);
-        } else {
-            let own = self.as_histogram();
+        match &other.histogram {
+            None if self.histogram.is_none() => {
+                self.values_ns.append(&mut other.values_ns);
+                self.taken += std::mem::take(&mut other.taken);
+            }
+            None => {
+                let own = self.as_histogram();
+                other.values_ns.iter().for_each(|&latency_ns| record(own, latency_ns));
+            }
             // All values of one are values of the other: both hold any u64.
-            let _ = own.add(&**other.as_histogram());
+            Some(histogram) => _ = self.as_histogram().add(&**histogram),
         }
-        *other = Self::new(&self.budget);
+        other.clear();
     }
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        self.budget.give_back(self.values_ns.len());
+        self.budget.give_back(self.taken);
+        self.budget.take_back(self.histogram.take());
         *self = Self::new(&self.budget);
     }
 
     #[cold]
-    fn as_histogram(&mut self) -> &mut Box<Histogram<u64>> {
-        self.budget.give_back(self.values_ns.len());
+    fn as_histogram(&mut self) -> &mut Histogram<u32> {
+        self.budget.give_back(std::mem::take(&mut self.taken));
         let values_ns = std::mem::take(&mut self.values_ns);
         self.histogram.get_or_insert_with(|| {
-            let mut histogram = Box::new(Histogram::new(HISTOGRAM_DIGITS).expect("so many digits are allowed"));
-            histogram.auto(true);
+            let mut histogram = self.budget.histogram();
             values_ns.iter().for_each(|&latency_ns| record(&mut histogram, latency_ns));
             histogram
         })
@@ -167,7 +225,7 @@ impl Latencies {
         };
         let mut seen = 0;
         let steps = histogram.iter_recorded().map(|step| {
-            seen += step.count_at_value();
+            seen += u64::from(step.count_at_value());
             (seen, step.value_iterated_to().clamp(self.least_ns, self.most_ns))
         });
         let steps: Vec<_> = steps.collect();
@@ -180,7 +238,9 @@ impl Latencies {
         match &self.histogram {
             None => self.values_ns.iter().for_each(|&latency_ns| visit(latency_ns, 1)),
             Some(histogram) => {
-                histogram.iter_recorded().for_each(|step| visit(step.value_iterated_to(), step.count_at_value()));
+                histogram
+                    .iter_recorded()
+                    .for_each(|step| visit(step.value_iterated_to(), step.count_at_value().into()));
             }
         }
     }
@@ -192,16 +252,16 @@ pub(crate) fn columns(percentiles: &[Percentile]) -> impl Iterator<Item = Column
     ["min".to_owned(), "mean".to_owned()].into_iter().chain(names).chain(["max".to_owned()]).map(Column::time)
 }
 
-fn record(histogram: &mut Histogram<u64>, latency_ns: u64) {
-    // It grows as far as it has to.
+fn record(histogram: &mut Histogram<u32>, latency_ns: u64) {
+    // It grows as far as it has to, and counts up to 2^32 of one place.
     let _ = histogram.record(latency_ns);
 }
 
 /// The value of a rank, counted from 1: the highest that its place in the histogram stands for.
-fn at_rank(histogram: &Histogram<u64>, rank: u64) -> u64 {
+fn at_rank(histogram: &Histogram<u32>, rank: u64) -> u64 {
     let mut seen = 0;
     for step in histogram.iter_recorded() {
-        seen += step.count_at_value();
+        seen += u64::from(step.count_at_value());
         if seen >= rank {
             return step.value_iterated_to();
         }
@@ -316,6 +376,35 @@ mod tests {
     }
 
     #[test]
+    fn few_stay_exact_and_many_histograms_are_coarse() {
+        let budget = Budget::new(5_000);
+        let mut all: Vec<_> = (0..2 * MAX_FINE).map(|_| Latencies::new(&budget)).collect();
+        for latencies in &mut all {
+            (0..FEW as u64).for_each(|n| latencies.add(n));
+        }
+        assert!(all.iter().all(Latencies::is_exact));
+        for latencies in &mut all {
+            (FEW as u64..2_000).for_each(|n| latencies.add(n * 1_000));
+        }
+        let within = |latencies: &mut Latencies, parts| {
+            let value = latencies.at_rank(1_500).unwrap();
+            value.abs_diff(1_499_000) * parts <= 1_499_000
+        };
+        let fine = all.iter_mut().filter_map(|latencies| within(latencies, 1_000).then_some(())).count();
+        assert!(fine >= MAX_FINE && all.iter_mut().all(|latencies| within(latencies, 100)), "{fine}");
+        let digits = |latencies: &Latencies| latencies.histogram.as_ref().map(|histogram| histogram.sigfig());
+        assert_eq!((digits(&all[10]), digits(&all[400])), (Some(FINE_DIGITS), Some(COARSE_DIGITS)));
+        let [first, second] = all.first_chunk_mut().unwrap();
+        first.append(second);
+        assert_eq!((first.count(), first.at_rank(1), first.at_rank(2), second.count()), (4_000, Some(0), Some(0), 0));
+        // What one does not need any more, another one can have.
+        all[10].clear();
+        (0..10_000).for_each(|n| all[400].add(n));
+        (0..10_000).for_each(|n| all[10].add(n));
+        assert_eq!((digits(&all[10]), digits(&all[400])), (Some(FINE_DIGITS), Some(COARSE_DIGITS)));
+    }
+
+    #[test]
     fn beyond_the_budget_a_histogram_is_within_its_error() {
         let budget = Budget::new(1_000);
         let mut latencies = Latencies::new(&budget);
@@ -324,6 +413,7 @@ mod tests {
         for n in 1..=100_000u64 {
             latencies.add(n * 1_000);
         }
+        assert_eq!(budget.0.values.get(), 999);
         assert!(!latencies.is_exact() && few.is_exact());
         few.add(8);
         assert!(few.is_exact(), "what the other does not need any more is there for it");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::groups::GroupId;
+use crate::groups::{GroupId, Groups};
 use crate::latencies::{Budget, Latencies, MAX_EXACT};
 use crate::pairing::{Drops, Finished, Out};
 
@@ -46,7 +46,7 @@ impl Group {
 }
 
 impl Measure {
-    /// Groups beyond share one.
+    /// Groups beyond share one; of chains, groups and hops.
     pub(crate) const MAX_GROUPS: usize = 10_000;
 
     /// For operations of so many stages.
@@ -123,7 +123,7 @@ impl Measure {
 
     #[cold]
     fn add_group(&mut self, id: GroupId) -> usize {
-        let id = if self.groups.len() < Self::MAX_GROUPS { id } else { crate::groups::Groups::ALL_OTHER };
+        let id = if self.groups.len() < Self::MAX_GROUPS / (self.hops + 1) { id } else { Groups::ALL_OTHER };
         *self.places.entry(id).or_insert_with(|| {
             let new = || Latencies::new(&self.budget);
             let pending = if self.drops == Drops::Exclude { self.hops + 1 } else { 0 };
@@ -142,6 +142,34 @@ impl Measure {
     fn suspect(&mut self) {
         self.straddling += std::mem::take(&mut self.unsuspected);
         self.groups.iter_mut().flat_map(|group| &mut group.pending).for_each(Latencies::clear);
+    }
+
+    /// How many groups there are.
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How many operations of each group there are, all in all.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (GroupId, u64)> {
+        self.groups.iter().map(|group| {
+            let pending = group.pending.first().map_or(0, Latencies::count);
+            (group.id, group.total.count() + pending)
+        })
+    }
+
+    /// Makes one group of all that nobody `keeps`.
+    pub(crate) fn merge(&mut self, keeps: impl Fn(GroupId) -> bool) {
+        let (kept, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.groups).into_iter().partition(|group| keeps(group.id));
+        self.groups = kept;
+        self.places = (0..).zip(&self.groups).map(|(place, group)| (group.id, place)).collect();
+        for mut other in others {
+            let into = self.group(Groups::ALL_OTHER);
+            for (into, other) in into.all().zip(other.all()) {
+                into.append(other);
+            }
+            into.pending.iter_mut().zip(&mut other.pending).for_each(|(into, other)| into.append(other));
+        }
     }
 
     /// All groups, the largest first.

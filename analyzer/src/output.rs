@@ -152,10 +152,10 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let some = &bytes[..bytes.len().min(BLOCK_BYTES / 2)];
         self.block.put(some);
-        // An error of the writing thread passes through unchanged, so that a reader who has seen enough is known as one.
-        self.write_if_full().map_err(|error| match error.downcast::<io::Error>() {
-            Ok(error) => error,
-            Err(error) => io::Error::other(error),
+        self.write_if_full().map_err(|error| {
+            // Its kind, so that a reader who has seen enough is known as one.
+            let kind = error.downcast_ref().map_or(io::ErrorKind::Other, io::Error::kind);
+            io::Error::new(kind, format!("{error:#}"))
         })?;
         Ok(some.len())
     }

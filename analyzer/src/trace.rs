@@ -79,6 +79,8 @@ pub(crate) struct SectionStart<'a> {
     pub(crate) is_declared: bool,
     /// Where the record before ends, if it is torn and has taken in this header.
     pub(crate) torn_end: Option<u64>,
+    /// Whether it is a part of the same rotated trace as the file before.
+    pub(crate) goes_on: bool,
 }
 
 /// A time with the process of its record.
@@ -144,7 +146,14 @@ struct Section<'d> {
 
 impl<'d> Section<'d> {
     fn start<'a>(&self, file: &'a str, is_declared: bool, torn_end: Option<u64>) -> SectionStart<'a> {
-        SectionStart { file, header: self.header, is_named: self.places.is_none(), is_declared, torn_end }
+        SectionStart {
+            file,
+            header: self.header,
+            is_named: self.places.is_none(),
+            is_declared,
+            torn_end,
+            goes_on: false,
+        }
     }
 
     fn new(
@@ -496,7 +505,12 @@ impl Trace {
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
         let mut overlap: Option<Overlap> = None;
         let have_declarations = self.kinds.have_declarations;
-        tell(visit, Item::Section(section.start(&file, have_declarations, None)))?;
+        let goes_on = match (&self.reading, &self.part_before) {
+            (Some(part), Some(before)) => part.trace == before.trace,
+            _ => false,
+        };
+        let start = section.start(&file, have_declarations, None);
+        tell(visit, Item::Section(SectionStart { goes_on, ..start }))?;
         while *left > 0 {
             match records.next_item() {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
 use simpletrace_format::{ByteOrder, EventId, Value};
-use support::{Dir, sample, shared};
+use support::sample::{self, facts, trace};
+use support::{Dir, shared};
 
 /// The folder with the demo trace, of whose making fixtures/tests/shipped.rs knows more.
 fn demo() -> Dir {
@@ -433,4 +434,258 @@ fn pointers_go_by_short_names_or_those_of_the_user() {
     assert!(text.contains("\nroot ") && text.contains("\nroot is 0x55bd4edec9a0\n"), "{text}");
     let run = own.run("latency t --preset virtio-blk --names bad").exits(2);
     assert_eq!(run.stderr, "error: bad:2: 'root' is no name of a pointer; write 0x55bd4edec9a0=disk0\n");
+}
+
+const ABC: &[u8] = b"a(int k) \"\"\nb(int k) \"\"\nc(int k) \"\"\n";
+
+/// A trace of the events a, b and c: which, when, of which process, with which key. `-` is a gap that begins, `+` is its end.
+fn abc(records: impl IntoIterator<Item = (char, u64, u32, i64)>) -> Vec<u8> {
+    abc_with(&["recorder=simpletrace-rs 0.1"], records)
+}
+
+/// The same with what it says of itself.
+fn abc_with(texts: &[&str], records: impl IntoIterator<Item = (char, u64, u32, i64)>) -> Vec<u8> {
+    let head = trace(ByteOrder::Little, |writer| Ok(writer.facts(&facts(texts))?));
+    let tail = trace(ByteOrder::Little, |writer| {
+        for (id, name) in (1..).zip(["a", "b", "c"]) {
+            writer.mapping(EventId(id), name)?;
+        }
+        for (which, time_ns, pid, key) in records {
+            match which {
+                '-' => writer.dropped(time_ns, pid, 1)?,
+                '+' => writer.dropped(time_ns, pid, 0)?,
+                _ => writer.event(EventId(which as u64 - 'a' as u64 + 1), time_ns, pid, &[Value::Signed(key)])?,
+            }
+        }
+        Ok(())
+    });
+    [&head[..], &tail[24..]].concat()
+}
+
+/// A folder with such traces, by their names.
+fn abcs<const N: usize>(traces: [(&str, Vec<u8>); N]) -> Dir {
+    let dir = Dir::with([("events", ABC)]);
+    traces.iter().for_each(|(name, bytes)| dir.write(name, bytes));
+    dir
+}
+
+/// Pairs, their mean, those that straddle, what is open and what came from nowhere.
+fn outcome(report: &Json) -> [u64; 5] {
+    let group = |field: &str| report["groups"][0][field].as_u64().unwrap_or_default();
+    let whole = |field: &str| report[field].as_u64().unwrap();
+    [group("pairs"), group("mean_ns"), whole("straddling"), whole("open"), whole("orphans")]
+}
+
+#[test]
+fn processes_have_nothing_in_common() {
+    let mixed = [('a', 100, 1, 7), ('a', 130, 2, 7), ('b', 150, 1, 7), ('b', 160, 2, 7), ('b', 170, 3, 7)];
+    let dir = abcs([("t", abc(mixed))]);
+    for options in ["--on k", "", "--on k --discipline first", "--on k --discipline fifo", "--on k --discipline lifo"] {
+        let report = json(&dir, &format!("t events {options}"), &["a -> b"]);
+        assert_eq!(outcome(&report), [2, 40, 0, 0, 1], "{options}");
+    }
+    // Text makes keys of another kind.
+    let text = Dir::with([("events", &b"a(const char *k) \"\"\nb(const char *k) \"\"\n"[..])]);
+    text.write(
+        "t",
+        trace(ByteOrder::Little, |writer| {
+            (1..).zip(["a", "b"]).try_for_each(|(id, name)| writer.mapping(EventId(id), name))?;
+            for (which, time_ns, pid, _) in mixed {
+                writer.event(EventId(which as u64 - 'a' as u64 + 1), time_ns, pid, &[Value::String(b"x")])?;
+            }
+            Ok(())
+        }),
+    );
+    let report = json(&text, "t events --on k --top 1", &["a -> b"]);
+    assert_eq!((outcome(&report), &report["slowest"][0]["k"]), ([2, 40, 0, 0, 1], &json!("x")));
+    let apart = abcs([("t", abc([('a', 100, 1, 7), ('b', 150, 2, 7)]))]);
+    let run = apart.call("latency t events --on k").arg("a -> b").run().exits(0);
+    assert!(run.stderr.contains("1 record of a, with keys such as k=7 (pid 1)\n"), "{run:?}");
+    assert!(run.stderr.contains("1 record of b, with keys such as k=7 (pid 2)\n"), "{run:?}");
+}
+
+#[test]
+fn what_goes_over_the_border_of_a_file_may_miss_events() {
+    let records = [
+        [('a', 100, 1, 1), ('a', 110, 1, 2), ('b', 120, 1, 2)],
+        [('b', 200, 1, 1), ('a', 210, 1, 2), ('b', 230, 1, 2)],
+    ];
+    let [before, behind] = records.map(abc);
+    let part = |number: usize| abc_with(&[&format!("part={number}"), "pid=1", "boot_id=x"], records[number - 1]);
+    let dir = abcs([
+        ("one", before.clone()),
+        ("two", behind.clone()),
+        ("both", [&before[..], &behind].concat()),
+        ("t.000001", part(1)),
+        ("t.000002", part(2)),
+    ]);
+    // 100, 10 and 20.
+    for (files, straddling, code) in [("one two", 1, 0), ("both", 1, 1), ("t.000001 t.000002", 0, 0)] {
+        let run = dir.call(&format!("latency {files} events --on k -F json")).arg("a -> b").run().exits(code);
+        assert_eq!(outcome(&run.json()), [3, 43, straddling, 0, 0], "{files}");
+    }
+    // A gap that has no end in its file does not last in the next one.
+    dir.write("one", abc([('a', 100, 1, 1), ('-', 110, 1, 0)]));
+    assert_eq!(outcome(&json(&dir, "one two events --on k", &["a -> b"])), [2, 60, 1, 0, 0]);
+}
+
+#[test]
+fn a_key_from_which_an_end_is_missing_stays_suspect_as_long_as_something_is_under_way() {
+    // The second end is lost in a gap; the third operation overlaps with none, but something is open all the time. Another key has nothing to do with it.
+    let times = [
+        ('a', 10, 1, 1),
+        ('b', 20, 1, 1),
+        ('a', 30, 1, 1),
+        ('-', 31, 1, 0),
+        ('+', 39, 1, 0),
+        ('a', 40, 1, 2),
+        ('b', 50, 1, 2),
+        ('a', 50, 1, 1),
+        ('b', 60, 1, 1),
+        ('a', 70, 1, 1),
+        ('b', 80, 1, 1),
+    ];
+    let at_rest = [('b', 85, 1, 1), ('a', 90, 1, 1), ('b', 99, 1, 1)];
+    let dir = abcs([("t", abc(times)), ("rest", abc(times.into_iter().chain(at_rest)))]);
+    for (discipline, straddling, open) in [("fifo", 2, 1), ("lifo", 2, 1), ("last", 0, 0), ("first", 1, 0)] {
+        let report = json(&dir, &format!("t events --on k --discipline {discipline}"), &["a -> b"]);
+        assert_eq!((&report["straddling"], &report["open"]), (&json!(straddling), &json!(open)), "{discipline}");
+    }
+    // When the last one has ended, the key begins anew.
+    for discipline in ["fifo", "lifo"] {
+        let report = json(&dir, &format!("rest events --on k --discipline {discipline} --drops exclude"), &["a -> b"]);
+        assert_eq!((&report["straddling"], &report["groups"][0]["pairs"]), (&json!(3), &json!(3)), "{discipline}");
+    }
+}
+
+#[test]
+fn a_lost_unlock_does_not_make_later_ones_wrong() {
+    let dir = Dir::with([(
+        "events",
+        &b"qemu_mutex_lock(void *mutex, const char *file, const int line) \"\"\n\
+        qemu_mutex_locked(void *mutex, const char *file, const int line) \"\"\n\
+        qemu_mutex_unlock(void *mutex, const char *file, const int line) \"\"\n"[..],
+    )]);
+    dir.write(
+        "t",
+        trace(ByteOrder::Little, |writer| {
+            let names = ["qemu_mutex_lock", "qemu_mutex_locked", "qemu_mutex_unlock"];
+            (1..).zip(names).try_for_each(|(id, name)| writer.mapping(EventId(id), name))?;
+            for n in 0..100 {
+                for (id, behind_ns) in [(1, 0), (2, 5), (3, 15)] {
+                    if (n, id) != (5, 3) {
+                        let args = [Value::Pointer(0x10), Value::String(b"f.c"), Value::Signed(1)];
+                        writer.event(EventId(id), n * 1_000 + behind_ns, 1, &args)?;
+                    }
+                }
+            }
+            Ok(())
+        }),
+    );
+    let report = json(&dir, "t events --preset locks", &[]);
+    let all = &report["groups"][2];
+    assert_eq!((&all["hop"], &all["pairs"], &all["max_ns"]), (&json!("all"), &json!(99), &json!(15)));
+    assert_eq!(report["open"], 1);
+}
+
+#[test]
+fn many_of_one_key_take_no_longer_each_than_few() {
+    // All of them wait for their second stage, and then for the third: looking at each for each record would take hours.
+    const MANY: u64 = 50_000;
+    let stages = ['a', 'b', 'c'].into_iter().zip([0, MANY, 2 * MANY]);
+    let all = stages.flat_map(|(which, from_ns)| (0..MANY).map(move |n| (which, from_ns + n, 1, 7)));
+    let dir = abcs([("t", abc(all))]);
+    for (discipline, max_ns) in [("fifo", 2 * MANY), ("lifo", 3 * MANY - 1)] {
+        let report = json(&dir, &format!("t events --on k --discipline {discipline}"), &["a -> b -> c"]);
+        let all = &report["groups"][2];
+        assert_eq!((&all["pairs"], &all["max_ns"]), (&json!(MANY), &json!(max_ns)), "{discipline}");
+    }
+}
+
+#[test]
+fn pairs_are_of_the_interval_that_they_end_in_in_whatever_order_they_come() {
+    const SECOND: u64 = 1_000_000_000;
+    let of = |from: u64, pid: u32| {
+        (0..10).flat_map(move |n| {
+            let at = from + n * SECOND;
+            [('a', at, pid, 1), ('b', at + 100, pid, 1)]
+        })
+    };
+    // The second file begins later, and has been recorded at the same time.
+    let dir = abcs([
+        ("one", abc(of(SECOND, 1))),
+        ("two", abc(of(SECOND + 10, 2))),
+        (
+            "early",
+            abc([('a', 2 * SECOND, 1, 0), ('b', 2 * SECOND + 50, 1, 0), ('a', SECOND, 1, 0), ('b', SECOND + 70, 1, 0)]),
+        ),
+    ]);
+    let every = |files: &str| {
+        let report = json(&dir, &format!("{files} events --on k --every 1s"), &["a -> b"]);
+        let rows = report["every"].as_array().unwrap().iter();
+        rows.map(|row| (row["from_ns"].as_u64().unwrap() / SECOND, row["pairs"].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(every("one two"), (0..10).map(|second| (second, 2)).collect::<Vec<_>>());
+    assert_eq!(every("early"), [(0, 2)]);
+    let run = dir.call("latency early events --on k --every 1s").arg("a -> b").run().exits(0);
+    let note =
+        "note: the first interval has 1 pair that ended before the first record of the trace, as if on another clock\n";
+    assert!(run.stderr.contains(note), "{run:?}");
+}
+
+#[test]
+fn rows_by_interval_are_no_more_than_they_may_be() {
+    // 2,000 intervals of ten groups; the largest is the one that comes last.
+    let records = (0..2_000u64).flat_map(|second| {
+        (0..10).flat_map(move |group| {
+            let times = if group == 9 { 0..3u64 } else { 0..1 };
+            times.flat_map(move |n| {
+                let at = second * 1_000 + group * 50 + n * 10;
+                [('a', at, 1, group as i64), ('b', at + 1 + group, 1, group as i64)]
+            })
+        })
+    });
+    let dir = abcs([("t", abc(records))]);
+    let run = dir.call("latency t events --on k --by a.k --every 1us -F json").arg("a -> b").run().exits(0);
+    let note = "note: by interval, the 3 largest groups are told apart, and all others are 'other', as there would be more than 10000 rows; take longer intervals for more\n";
+    assert_eq!(run.stderr, note);
+    let report = run.json();
+    let every = report["every"].as_array().unwrap();
+    assert_eq!((every.len(), report["groups"].as_array().unwrap().len()), (8_000, 10));
+    for row in every {
+        // Those of the same size in the order in which they came.
+        let expected = match row["a.k"].as_u64() {
+            Some(9) => (3, 10),
+            Some(group @ 0..2) => (1, group + 1),
+            _ => (7, 9),
+        };
+        assert_eq!((&row["pairs"], &row["max_ns"]), (&json!(expected.0), &json!(expected.1)), "{row}");
+    }
+    // Chains have three rows for each.
+    let records = (0..4_000u64).flat_map(|n| ['a', 'b', 'c'].map(|which| (which, n * 1_000, 1, 1)));
+    dir.write("chain", abc(records));
+    let run = dir.call("latency chain events --on k --every 1us").arg("a -> b -> c").run().exits(2);
+    let error = "error: there are more than 3333 intervals for a chain of so many stages; take a longer one, or a part of the trace (-t)\n";
+    assert_eq!(run.stderr, error);
+}
+
+#[test]
+fn the_slowest_are_no_more_than_can_be_looked_at() {
+    let dir = demo();
+    let run = dir.run("latency disk.trace --preset virtio-blk --top 100001").exits(2);
+    assert!(run.stderr.contains("'100001' for '--top <N>': it can be 100000 at most"), "{run:?}");
+    let run = dir.run("latency disk.trace --preset virtio-blk --top 101 --context 1us").exits(2);
+    assert!(run.stderr.ends_with("error: --context shows what went on around 100 at most; take a smaller --top\n"));
+    // Of equals the earlier one is the slower, in whatever order they come.
+    let records =
+        [('a', 50, 1, 2), ('b', 60, 1, 2), ('a', 10, 1, 1), ('b', 20, 1, 1), ('a', 30, 1, 3), ('b', 40, 1, 3)];
+    let dir = abcs([("t", abc(records))]);
+    let report = json(&dir, "t events --on k --top 1", &["a -> b"]);
+    assert_eq!((&report["slowest"][0]["begin_ns"], &report["slowest"][0]["k"]), (&json!(10), &json!(1)));
+}
+
+#[test]
+fn what_is_given_up_is_counted() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk", &[]);
+    assert_eq!(report["given_up"], 0);
 }

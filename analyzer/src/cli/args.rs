@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::latency::Top;
 use crate::chart::Buckets;
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
@@ -433,8 +434,8 @@ pub(crate) struct OperationArgs {
     pub(crate) presets: Vec<PathBuf>,
     /// The arguments that the records of one operation have in common; A=B if their names differ
     ///
-    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
-    /// of which stage.
+    /// Without any, a beginning goes with the next end. Records of different processes never belong together: the pid is a part of every key.
+    /// EVENT.ARG says of which event an argument is, and a.ARG, b.ARG of which stage.
     #[arg(long, value_name = "ARG[,...]")]
     pub(crate) on: Option<String>,
     /// What happens when operations with the same key are under way at once; `last`, if a preset says nothing else
@@ -469,10 +470,10 @@ pub(crate) struct LatencyArgs {
     /// Percentiles, by nearest rank
     #[arg(short = 'p', long, value_name = "PERCENT[,...]", value_delimiter = ',', default_value = "50,90,99,99.9")]
     pub(crate) percentiles: Vec<Percentile>,
-    /// Show the slowest ones
-    #[arg(long, value_name = "N")]
+    /// Show the slowest ones, at most 100000
+    #[arg(long, value_name = "N", value_parser = top)]
     pub(crate) top: Option<usize>,
-    /// Show all events around each of the slowest, up to so long before and behind it
+    /// Show all events around each of the slowest, at most 100, up to so long before and behind it
     #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
     pub(crate) context: Option<u64>,
     /// A row for what ended in each interval of this length
@@ -589,6 +590,16 @@ fn interval_ns(text: &str) -> Result<u64, String> {
     match crate::time::duration_ns(text)? {
         0 => Err("an interval has to be longer than 0".to_owned()),
         ns => Ok(ns),
+    }
+}
+
+/// How many of the slowest are to be shown.
+fn top(text: &str) -> Result<usize, String> {
+    let most = Top::MAX;
+    match text.parse() {
+        Ok(number) if number <= most => Ok(number),
+        Ok(_) => Err(format!("it can be {most} at most")),
+        Err(_) => Err(format!("write a number from 0 to {most}")),
     }
 }
 

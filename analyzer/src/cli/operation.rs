@@ -8,7 +8,7 @@ use simpletrace_format::events::EventIndex;
 use super::args::OperationArgs;
 use crate::findings::count;
 use crate::input::{Input, load_events};
-use crate::latencies::{HISTOGRAM_DIGITS, MAX_EXACT};
+use crate::latencies::{MAX_EXACT, error_means};
 use crate::pairing::{By, Chain, Drops, KeyPart, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::say;
@@ -136,5 +136,5 @@ pub(super) fn number_line(name: &str, number: u64, what: &str) -> String {
 
 /// Says that percentiles are not exact, and why.
 pub(super) fn inexact(what: &str) -> String {
-    format!("          percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {MAX_EXACT} {what}\n")
+    format!("          percentiles are {}, as there are more than {MAX_EXACT} {what}\n", error_means())
 }

@@ -5,6 +5,7 @@
 
 mod chain;
 mod engine;
+mod opens;
 mod order;
 mod role;
 
@@ -13,8 +14,8 @@ use std::fmt;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use foldhash::fast::RandomState;
-use simpletrace_format::Value;
 use simpletrace_format::events::{ArgType, EventIndex, nearest};
+use simpletrace_format::{EventRecord, Value};
 
 pub(crate) use chain::{Chain, KeyPart, Side};
 pub(crate) use engine::{Counts, Discipline};
@@ -26,7 +27,8 @@ use crate::groups::{GroupId, GroupValue, Groups};
 use crate::numbers::Numbers;
 use crate::render::Cell;
 use crate::trace::{Event, Item};
-use engine::{Begun, Closed, Engine, Pair, Tag};
+use engine::{Begun, Bytes, Closed, Engine, Pair};
+use opens::{ANY_STAR, Tag};
 use role::Role;
 
 /// What is asked of a trace.
@@ -204,6 +206,8 @@ pub(crate) enum Change {
     Replaces(Ended, GroupId),
     GapBegins,
     GapEnds,
+    /// Another file begins, which may not go on where the one before ends.
+    Border,
     /// Events are missing somewhere since the last time.
     Suspect,
 }
@@ -216,13 +220,15 @@ pub(crate) struct Ended {
 }
 
 /// An operation with all its stages.
+#[derive(Clone, Copy)]
 pub(crate) struct Finished<'a> {
     pub(crate) begin_ns: u64,
     /// The times of the stages between.
     pub(crate) hops_ns: &'a [u64],
     pub(crate) end_ns: u64,
     pub(crate) group: GroupId,
-    /// Whether events are known to be missing from the time between its begin and its end.
+    /// Whether events are known to be missing from the time between its begin and its end, or from what its key has gone through since nothing was
+    /// under way; or its records are not of the same file.
     pub(crate) straddles: bool,
     key: &'a dyn Key,
 }
@@ -243,33 +249,70 @@ pub(crate) enum KeyValue {
 
 /// What records of an operation have in common.
 pub(crate) trait Key {
-    /// That of these values, of which only the first count, and of a star's text by number.
-    fn of(values: &[Value<'_>], star: u32) -> Self
+    /// That of these values, of a star's text by number, and of a process: no two processes have anything in common.
+    fn of(values: &[Value<'_>], star: u16, pid: u32) -> Self
     where
         Self: Sized;
 
-    /// The values, without the star.
+    /// The values, without the star and the process.
     fn parts(&self) -> Vec<KeyValue>;
 }
 
-/// A word, or two; or a word and a star. Without a second, that is 0.
-type ShortKey = [u64; 2];
+/// A word, or two; or a word and a star. Without a second, that is 0. Not aligned, since millions of them may be kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(Rust, packed(4))]
+struct ShortKey {
+    words: [u64; 2],
+    pid: u32,
+}
 
-impl Key for ShortKey {
+impl std::hash::Hash for ShortKey {
     #[inline]
-    fn of(values: &[Value<'_>], star: u32) -> Self {
-        let word = |slot: usize| values.get(slot).and_then(|value| value.word());
-        [word(0).unwrap_or_default(), word(1).unwrap_or(star.into())]
-    }
-
-    fn parts(&self) -> Vec<KeyValue> {
-        self.iter().map(|&word| KeyValue::Word(word)).collect()
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Self { words: [first, second], pid } = *self;
+        state.write_u64(first);
+        state.write_u64(second);
+        state.write_u32(pid);
     }
 }
 
+impl Bytes for ShortKey {
+    #[inline]
+    fn bytes_elsewhere(&self) -> usize {
+        0
+    }
+}
+
+impl Key for ShortKey {
+    #[inline]
+    fn of(values: &[Value<'_>], star: u16, pid: u32) -> Self {
+        let word = |slot: usize| values.get(slot).and_then(|value| value.word());
+        Self { words: [word(0).unwrap_or_default(), word(1).unwrap_or(star.into())], pid }
+    }
+
+    fn parts(&self) -> Vec<KeyValue> {
+        let words = self.words;
+        words.map(KeyValue::Word).into()
+    }
+}
+
+impl Bytes for Box<[u8]> {
+    fn bytes_elsewhere(&self) -> usize {
+        /// What the allocator takes for itself, about.
+        const ALLOCATED: usize = 16;
+
+        self.len() + ALLOCATED
+    }
+}
+
+/// How many bytes the star and the process take.
+const BEFORE_VALUES: usize = 6;
+
 impl Key for Box<[u8]> {
-    fn of(values: &[Value<'_>], star: u32) -> Self {
-        let mut bytes = star.to_le_bytes().to_vec();
+    fn of(values: &[Value<'_>], star: u16, pid: u32) -> Self {
+        let mut bytes = Vec::with_capacity(BEFORE_VALUES + 12 * values.len());
+        bytes.extend(star.to_le_bytes());
+        bytes.extend(pid.to_le_bytes());
         for value in values {
             match value {
                 Value::String(text) => {
@@ -287,7 +330,7 @@ impl Key for Box<[u8]> {
 
     fn parts(&self) -> Vec<KeyValue> {
         let mut parts = Vec::new();
-        let mut rest = self.get(4..).unwrap_or_default();
+        let mut rest = self.get(BEFORE_VALUES..).unwrap_or_default();
         while let Some((&length, behind)) = rest.split_first_chunk() {
             let length = u32::from_le_bytes(length);
             let bytes = if length == u32::MAX { 8 } else { length as usize };
@@ -307,42 +350,49 @@ const SAMPLED: u64 = 100;
 
 /// Keeps the first keys that differ.
 #[cold]
-fn sample(samples: &mut Vec<Vec<KeyValue>>, values: &[Value<'_>]) {
+fn sample(samples: &mut Vec<(Vec<KeyValue>, u32)>, values: &[Value<'_>], pid: u32) {
     const SHOWN: usize = 3;
 
-    let key = Box::<[u8]>::of(values, ANY_STAR).parts();
+    let key = (Box::<[u8]>::of(values, ANY_STAR, pid).parts(), pid);
     if samples.len() < SHOWN && !samples.contains(&key) {
         samples.push(key);
     }
 }
 
-/// No star: it goes with any.
-const ANY_STAR: u32 = 0;
-
 /// What is kept of an operation's records.
 #[derive(Clone, Copy)]
 struct Kept {
     group: GroupId,
-    star: u32,
+    star: u16,
+    /// The number of the file, or of what is one with it; [`Kept::SEVERAL`] if the records are of several.
+    section: u32,
+}
+
+impl Kept {
+    const SEVERAL: u32 = u32::MAX;
 }
 
 impl Tag for Kept {
-    fn admits(&self, later: &Self) -> bool {
-        self.star == later.star || self.star == ANY_STAR || later.star == ANY_STAR
+    fn star(&self) -> u16 {
+        self.star
     }
 
+    #[inline]
     fn join(&mut self, later: Self) {
         for (own, later) in self.group.iter_mut().zip(later.group) {
             if *own == Groups::NONE {
                 *own = later;
             }
         }
+        if self.section != later.section {
+            self.section = Self::SEVERAL;
+        }
     }
 }
 
 /// What is put in order of time.
 enum Step<K> {
-    Record { key: K, stage: usize, kept: Kept },
+    Record { key: K, stage: u8, kept: Kept },
     Mark(Mark),
 }
 
@@ -355,6 +405,8 @@ enum Mark {
     GapEnds,
     /// They are missing somewhere since the one before.
     Suspect,
+    /// What follows is of another file.
+    Border,
 }
 
 /// Matches the records of a trace.
@@ -373,11 +425,13 @@ pub(crate) struct Pairing {
     /// Records by stage.
     pub(crate) records: Vec<u64>,
     /// The keys of the first of them.
-    samples: Vec<Vec<Vec<KeyValue>>>,
+    samples: Vec<Vec<(Vec<KeyValue>, u32)>>,
     /// Whether the file says where its gaps begin and end.
     knows_gaps: bool,
     /// Whether what ends an operation has no say in its group.
     groups_by_begin: bool,
+    /// Files so far; those that are parts of one trace count as one.
+    sections: u32,
 }
 
 enum Matcher {
@@ -424,6 +478,7 @@ impl Pairing {
             samples,
             knows_gaps: false,
             groups_by_begin: false,
+            sections: 0,
         }
     }
 
@@ -462,15 +517,16 @@ impl Pairing {
             let (in_key, star) = if self.has_stars_everywhere { (role.star, ANY_STAR) } else { (ANY_STAR, role.star) };
             let values = &taken.key[..self.question.on.len()];
             if self.records[role.stage] <= SAMPLED {
-                sample(&mut self.samples[role.stage], values);
+                sample(&mut self.samples[role.stage], values, event.record.pid);
             }
-            let (time_ns, stage, kept) = (event.record.timestamp_ns, role.stage, Kept { group, star });
+            let EventRecord { timestamp_ns: time_ns, pid, .. } = event.record;
+            let (stage, kept) = (role.stage as u8, Kept { group, star, section: self.sections });
             match &mut self.matcher {
                 Matcher::Short(matched) => {
-                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key), stage, kept }, out);
+                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key, pid), stage, kept }, out);
                 }
                 Matcher::Long(matched) => {
-                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key), stage, kept }, out);
+                    matched.push(time_ns, Step::Record { key: Key::of(values, in_key, pid), stage, kept }, out);
                 }
             }
         }
@@ -502,7 +558,17 @@ impl Pairing {
     #[cold]
     fn other(&mut self, item: &Item<'_>, out: &mut impl FnMut(Out<'_>)) {
         match item {
-            Item::Section(_) => self.knows_gaps = false,
+            Item::Section(section) => {
+                self.knows_gaps = false;
+                if !section.goes_on {
+                    self.sections = self.sections.saturating_add(1).min(Kept::SEVERAL - 1);
+                    let time_ns = match &self.matcher {
+                        Matcher::Short(matched) => matched.order.latest_ns(),
+                        Matcher::Long(matched) => matched.order.latest_ns(),
+                    };
+                    self.mark(time_ns, Mark::Border, out);
+                }
+            }
             // Ours says so of itself.
             Item::Fact(fact) => self.knows_gaps |= fact.text.starts_with("recorder="),
             Item::Gap(gap) => {
@@ -553,9 +619,13 @@ impl Pairing {
 
     /// Keys of records of a stage.
     pub(crate) fn samples(&self, stage: usize) -> Vec<String> {
-        let key = |parts: &Vec<KeyValue>| {
-            let parts: Vec<_> = self.question.on.iter().zip(self.key_values(parts)).collect();
-            parts.iter().map(|(part, value)| format!("{part}={value}")).collect::<Vec<_>>().join(" ")
+        let mut pids = self.samples.iter().flatten().map(|&(_, pid)| pid);
+        let first = pids.next();
+        let has_several_pids = pids.any(|pid| Some(pid) != first);
+        let key = |(parts, pid): &(Vec<KeyValue>, u32)| {
+            let parts = self.question.on.iter().zip(self.key_values(parts));
+            let pid = has_several_pids.then(|| format!("(pid {pid})"));
+            parts.map(|(part, value)| format!("{part}={value}")).chain(pid).collect::<Vec<_>>().join(" ")
         };
         self.samples[stage].iter().map(key).collect()
     }
@@ -585,7 +655,7 @@ impl Pairing {
     }
 }
 
-impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
+impl<K: Key + Eq + std::hash::Hash + Bytes + Default> Matched<K> {
     fn new(question: &Question) -> Self {
         Self {
             order: Order::default(),
@@ -608,20 +678,32 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Matched<K> {
     }
 }
 
-impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
+impl<K: Key + Eq + std::hash::Hash + Bytes + Default> Pairs<K> {
     #[inline]
     fn step(&mut self, time_ns: u64, step: Step<K>, out: &mut impl FnMut(Out<'_>)) {
         let change = match step {
-            Step::Record { key, stage: 0, kept } => match self.engine.begin(time_ns, key, kept) {
-                Begun::Another => Change::Begins(kept.group),
-                Begun::Replacing(closed) => Change::Replaces(closed.into(), kept.group),
-                Begun::Ignored => Change::Nothing,
-            },
+            Step::Record { key, stage: 0, kept } => {
+                let tells_depth = self.tells_depth;
+                let begun = self.engine.begin(time_ns, key, kept, &mut |closed| {
+                    if tells_depth {
+                        out(Out::Depth { time_ns, change: Change::Ends(closed.into()) });
+                    }
+                });
+                match begun {
+                    Begun::Another => Change::Begins(kept.group),
+                    Begun::Replacing(closed) => Change::Replaces(closed.into(), kept.group),
+                    Begun::Ignored => Change::Nothing,
+                }
+            }
             Step::Record { key, stage, kept } => {
                 let (in_gap, gap_end_ns) = (self.in_gap, self.gap_end_ns);
-                let closed = self.engine.advance(time_ns, &key, stage, kept, &mut |pair| {
-                    let Pair { key, begin_ns, hops_ns, end_ns, tag } = pair;
-                    let straddles = in_gap || gap_end_ns.is_some_and(|gap_end_ns| gap_end_ns >= begin_ns);
+                let closed = self.engine.advance(time_ns, &key, stage.into(), kept, &mut |pair| {
+                    let Pair { key, begin_ns, hops_ns, end_ns, tag, since_ns, since } = pair;
+                    // An end or a beginning that is missing may have shifted all pairs of the key since then.
+                    let straddles = in_gap
+                        || gap_end_ns.is_some_and(|gap_end_ns| gap_end_ns >= since_ns)
+                        || tag.section != kept.section
+                        || since.section != kept.section;
                     out(Out::Pair(Finished { begin_ns, hops_ns, end_ns, group: tag.group, straddles, key }));
                 });
                 closed.map_or(Change::Nothing, |closed| Change::Ends(closed.into()))
@@ -633,6 +715,11 @@ impl<K: Key + Eq + std::hash::Hash + Clone> Pairs<K> {
             Step::Mark(Mark::GapEnds) => {
                 (self.in_gap, self.gap_end_ns) = (false, Some(time_ns));
                 Change::GapEnds
+            }
+            Step::Mark(Mark::Border) => {
+                // What is under way is not of the file that ends it, which is enough.
+                (self.in_gap, self.gap_end_ns) = (false, None);
+                Change::Border
             }
             // Those under way will have ended behind it.
             Step::Mark(Mark::Suspect) => {
@@ -654,10 +741,22 @@ impl From<Closed<Kept>> for Ended {
 }
 
 /// The number of a text, counted from 1.
-fn number(texts: &mut Vec<String>, text: &str) -> u32 {
+fn number(texts: &mut Vec<String>, text: &str) -> u16 {
     let place = texts.iter().position(|known| known == text).unwrap_or_else(|| {
         texts.push(text.to_owned());
         texts.len() - 1
     });
-    place as u32 + 1
+    // So many are never told apart.
+    u16::try_from(place + 1).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_under_way_takes_little_memory() {
+        assert_eq!(engine::entry_bytes::<ShortKey, Kept>(), engine::OPEN_BYTES);
+        assert_eq!(engine::entry_bytes::<Box<[u8]>, Kept>(), engine::OPEN_BYTES);
+    }
 }

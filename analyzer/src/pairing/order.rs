@@ -58,6 +58,11 @@ impl<T> Order<T> {
         }
     }
 
+    /// The latest time so far, 0 before the first.
+    pub(crate) fn latest_ns(&self) -> u64 {
+        self.waiting.back().map_or(self.released_ns, |&(time_ns, _)| time_ns)
+    }
+
     /// Hands on the rest.
     pub(crate) fn finish(&mut self, release: &mut impl FnMut(u64, T)) {
         for (time_ns, item) in self.waiting.drain(..) {

@@ -3,8 +3,9 @@
 use simpletrace_format::events::ArgType;
 use simpletrace_format::{EventRecord, Value};
 
+use super::Question;
 use super::chain::Side;
-use super::{ANY_STAR, Question};
+use super::opens::ANY_STAR;
 use crate::kinds::Kind;
 
 /// The most parts of a key.
@@ -18,7 +19,7 @@ const NONE: u8 = u8::MAX;
 pub(crate) struct Role {
     pub(crate) stage: usize,
     /// The number of what the `*` of its pattern stands for.
-    pub(crate) star: u32,
+    pub(crate) star: u16,
     picks: Picks,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Taken<'a> {
 impl Role {
     /// The roles of the events of a kind, the last stage first: what ends one operation and begins the next does so in that order. An event without an
     /// argument that the key needs has none.
-    pub(crate) fn of(kind: &Kind, question: &Question, mut number: impl FnMut(&str) -> u32) -> Vec<Self> {
+    pub(crate) fn of(kind: &Kind, question: &Question, mut number: impl FnMut(&str) -> u16) -> Vec<Self> {
         let mut roles: Vec<_> = question
             .chain
             .places(&kind.name)
@@ -67,7 +68,7 @@ impl Role {
         roles
     }
 
-    fn at(kind: &Kind, stage: usize, star: u32, question: &Question) -> Option<Self> {
+    fn at(kind: &Kind, stage: usize, star: u16, question: &Question) -> Option<Self> {
         let key = question.on.iter().map(|part| part.arg(&kind.name, stage));
         Some(Self { stage, star, picks: Picks::new(kind, key, &question.by, stage)? })
     }

@@ -19,7 +19,7 @@ use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::{GroupId, GroupValue, Names};
 use crate::input::{Declared, Input, open_two};
-use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
+use crate::latencies::{Budget, Latencies, MAX_EXACT, Percentile, error_means};
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
 use crate::pairing::{Counts, Drops, Pairing, Question};
@@ -382,10 +382,7 @@ impl Report {
             );
         }
         if !sides.iter().all(is_exact) {
-            text += &format!(
-                "percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {} latencies\n",
-                MAX_EXACT / 2
-            );
+            text += &format!("percentiles are {}, as there are more than {} latencies\n", error_means(), MAX_EXACT / 2);
         }
         text
     }
@@ -418,8 +415,9 @@ fn is_exact(side: &Read) -> bool {
 }
 
 /// What became of the records of a trace.
-fn numbers(side: &Read) -> [(&'static str, u64); 10] {
-    let Counts { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards } = side.pairing.counts();
+fn numbers(side: &Read) -> [(&'static str, u64); 11] {
+    let Counts { begins, pairs, replaced, ignored, incomplete, open, orphans, backwards, given_up } =
+        side.pairing.counts();
     [
         ("begins", begins),
         ("pairs", pairs),
@@ -429,6 +427,7 @@ fn numbers(side: &Read) -> [(&'static str, u64); 10] {
         ("incomplete", incomplete),
         ("orphans", orphans),
         ("backwards", backwards),
+        ("given_up", given_up),
         ("straddling", side.measured.straddling),
         ("late", side.pairing.late()),
     ]

@@ -28,7 +28,8 @@ use crate::trace::{Item, Trace};
 use crate::{say, terminal};
 use every::Every;
 use report::Report;
-use top::Top;
+use top::Slowest;
+pub(super) use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
@@ -44,6 +45,9 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
         bail!("--context reads the trace twice, and a pipe can be read once; write it into a file");
     }
+    if args.context.is_some() && args.top.is_some_and(|top| top > Slowest::MAX_CONTEXTS) {
+        bail!("--context shows what went on around {} at most; take a smaller --top", Slowest::MAX_CONTEXTS);
+    }
     let declared = load(files.events)?;
     let events = question.names(&declared, preset.is_some())?;
     let conditions = preset.map_or(&[][..], |preset| &preset.filters);
@@ -52,10 +56,11 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     if args.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
     }
+    let (stages, measure) = (question.chain.len(), Measure::new(question.chain.len(), args.drops));
     let mut asked = Asked {
         pairing: Pairing::new(question.clone(), &events, &declared),
-        measure: Measure::new(question.chain.len(), args.drops),
-        every: args.every.map(|length_ns| Every::new(length_ns, question.chain.len(), args.drops)),
+        every: args.every.map(|length_ns| Every::new(length_ns, stages, args.drops, measure.budget())),
+        measure,
         top: Top::new(args.top.unwrap_or_default(), args.drops),
         heat: args.heat.then(|| Heat::new(args.drops)),
     };
@@ -80,6 +85,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
     let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
+    let notes = every.as_ref().map_or(Vec::new(), Every::notes);
     let report = Report::new(&pairing, measured, every, top, args, style);
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
@@ -100,6 +106,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     trace.say_findings();
     args.operation.say_note(preset);
     say_why_nothing(&pairing);
+    notes.iter().for_each(|note| say::note(note));
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
     Ok(trace.outcome(false).max(gated))

@@ -27,9 +27,9 @@ pub(crate) struct Slow {
     pub(crate) latency_ns: u64,
     /// Of equals the earlier one is the slower.
     pub(crate) begin_ns: Reverse<u64>,
-    pub(crate) hops_ns: Vec<u64>,
+    pub(crate) hops_ns: Box<[u64]>,
     pub(crate) group: GroupId,
-    pub(crate) key: Vec<KeyValue>,
+    pub(crate) key: Box<[KeyValue]>,
     pub(crate) straddles: bool,
 }
 
@@ -40,6 +40,9 @@ impl Slow {
 }
 
 impl Top {
+    /// The most that can be asked for.
+    pub(crate) const MAX: usize = 100_000;
+
     pub(crate) fn new(most: usize, drops: Drops) -> Self {
         Self { most, drops, slowest: BinaryHeap::new(), pending: BinaryHeap::new() }
     }
@@ -52,13 +55,17 @@ impl Top {
             Out::Pair(pair) => {
                 let latency_ns = pair.end_ns - pair.begin_ns;
                 let heap = if self.drops == Drops::Exclude { &mut self.pending } else { &mut self.slowest };
-                if heap.len() < self.most || heap.peek().is_some_and(|Reverse(least)| least.latency_ns < latency_ns) {
+                if heap.len() < self.most
+                    || heap.peek().is_some_and(|Reverse(least)| {
+                        (least.latency_ns, least.begin_ns) < (latency_ns, Reverse(pair.begin_ns))
+                    })
+                {
                     let slow = Slow {
                         latency_ns,
                         begin_ns: Reverse(pair.begin_ns),
-                        hops_ns: pair.hops_ns.to_vec(),
+                        hops_ns: pair.hops_ns.into(),
                         group: pair.group,
-                        key: pair.key(),
+                        key: pair.key().into(),
                         straddles: pair.straddles,
                     };
                     add(heap, slow, self.most);
@@ -89,6 +96,8 @@ fn add(heap: &mut BinaryHeap<Reverse<Slow>>, slow: Slow, most: usize) {
 pub(crate) struct Slowest(pub(crate) Vec<Slow>);
 
 impl Slowest {
+    /// The most around which events are shown.
+    pub(crate) const MAX_CONTEXTS: usize = 100;
     /// Events around one that are shown.
     const MAX_EVENTS: usize = 1_000;
 
@@ -96,15 +105,24 @@ impl Slowest {
     pub(crate) fn context(&self, trace: &mut Trace, chain: &Chain, context_ns: u64, is_raw: bool) -> Result<String> {
         let mut text = Text::new(Colour::on_stdout(), None, is_raw);
         let mut around: Vec<(Block, usize)> = self.0.iter().map(|_| (Block::with_capacity(0), 0)).collect();
+        let around_ns =
+            |slow: &Slow| (slow.begin_ns.0.saturating_sub(context_ns), slow.end_ns().saturating_add(context_ns));
+        let (mut first_ns, mut last_ns) = (u64::MAX, 0);
+        for (from_ns, to_ns) in self.0.iter().map(around_ns) {
+            (first_ns, last_ns) = (first_ns.min(from_ns), last_ns.max(to_ns));
+        }
         trace.for_each(|item| {
             let time_ns = match &item {
                 Item::Event(event) => event.record.timestamp_ns,
                 Item::Gap(gap) => gap.record.timestamp_ns,
                 _ => return Ok(()),
             };
+            if time_ns < first_ns || time_ns > last_ns {
+                return Ok(());
+            }
             for (slow, (block, events)) in self.0.iter().zip(&mut around) {
-                let from_ns = slow.begin_ns.0.saturating_sub(context_ns);
-                if time_ns < from_ns || time_ns > slow.end_ns().saturating_add(context_ns) {
+                let (from_ns, to_ns) = around_ns(slow);
+                if time_ns < from_ns || time_ns > to_ns {
                     continue;
                 }
                 *events += 1;
@@ -115,7 +133,7 @@ impl Slowest {
                     Item::Event(event) => {
                         let is_own = [slow.begin_ns.0, slow.end_ns()]
                             .iter()
-                            .chain(&slow.hops_ns)
+                            .chain(&*slow.hops_ns)
                             .any(|&own_ns| own_ns == time_ns);
                         block.put(if is_own && !chain.places(&event.kind.name).is_empty() { "> " } else { "  " });
                         text.event(event, block);

@@ -175,7 +175,7 @@ impl Depth {
             Out::Pair(pair) if pair.straddles => self.straddling += 1,
             Out::Pair(_) => self.unsuspected += 1,
             Out::Suspect => self.straddling += std::mem::take(&mut self.unsuspected),
-            Out::Depth { change: Change::GapBegins | Change::GapEnds | Change::Suspect, .. }
+            Out::Depth { change: Change::GapBegins | Change::GapEnds | Change::Border | Change::Suspect, .. }
                 if self.drops != Drops::Exclude => {}
             Out::Depth { time_ns, change } => self.change(*time_ns, *change),
         }
@@ -188,7 +188,7 @@ impl Depth {
                 self.in_gap = true;
                 return;
             }
-            Change::GapEnds => {
+            Change::GapEnds | Change::Border => {
                 self.pass_all(time_ns);
                 self.in_gap = false;
                 return self.forget(time_ns);
