@@ -3,6 +3,8 @@
 //! Formatting and the kernel's copying cost about the same, so they are done side by side: a full [`Block`] goes to the writing
 //! thread, and an empty one comes back.
 
+#[cfg(feature = "columns")]
+use std::borrow::BorrowMut;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -147,12 +149,29 @@ impl Output {
     }
 }
 
-/// For what writes by itself; text is put into the block.
+/// Fills the block, which whoever writes hands over in time.
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.block.put(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An output for libraries that write as they like: blocks are handed over when they are full.
+#[cfg(feature = "columns")]
+pub(crate) struct Flushing<O>(pub(crate) O);
+
+#[cfg(feature = "columns")]
+impl<O: BorrowMut<Output>> Write for Flushing<O> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let output = self.0.borrow_mut();
         let some = &bytes[..bytes.len().min(BLOCK_BYTES / 2)];
-        self.block.put(some);
-        self.write_if_full().map_err(|error| {
+        output.block.put(some);
+        output.write_if_full().map_err(|error| {
             // Its kind, so that a reader who has seen enough is known as one.
             let kind = error.downcast_ref().map_or(io::ErrorKind::Other, io::Error::kind);
             io::Error::new(kind, format!("{error:#}"))
@@ -160,7 +179,7 @@ impl Write for Output {
         Ok(some.len())
     }
 
-    /// Nothing to do: [`finish`](Self::finish) writes all.
+    /// Nothing to do: [`finish`](Output::finish) writes all.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

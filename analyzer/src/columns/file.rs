@@ -11,7 +11,7 @@ use super::facts::FileFacts;
 use super::long::LongTable;
 use super::parquet::ParquetFile;
 use super::table::{EventTable, Wanted};
-use crate::output::Output;
+use crate::output::{Flushing, Output};
 use crate::render::WallClock;
 use crate::trace::{Event, FileSummary, Gap};
 
@@ -44,9 +44,9 @@ enum Table {
 }
 
 enum Sink {
-    Parquet(Box<(ParquetFile<Output>, Encoders)>),
-    ArrowFile(FileWriter<Output>),
-    ArrowStream(StreamWriter<Output>),
+    Parquet(Box<(ParquetFile<Flushing<Output>>, Encoders)>),
+    ArrowFile(FileWriter<Flushing<Output>>),
+    ArrowStream(StreamWriter<Flushing<Output>>),
 }
 
 impl ColumnFile {
@@ -65,15 +65,15 @@ impl ColumnFile {
         let facts = FileFacts::new(only.map(|decl| decl.name.as_str()));
         let sink = match format {
             ColumnFormat::Parquet => {
-                Sink::Parquet(Box::new((ParquetFile::new(output, table.schema())?, Encoders::start()?)))
+                Sink::Parquet(Box::new((ParquetFile::new(Flushing(output), table.schema())?, Encoders::start()?)))
             }
             ColumnFormat::Arrow => {
                 let schema = Schema::new(table.schema().fields().clone())
                     .with_metadata(facts.at_once().collect::<std::collections::HashMap<_, _>>());
                 if output.is_stdout() {
-                    Sink::ArrowStream(StreamWriter::try_new(output, &schema)?)
+                    Sink::ArrowStream(StreamWriter::try_new(Flushing(output), &schema)?)
                 } else {
-                    Sink::ArrowFile(FileWriter::try_new(output, &schema)?)
+                    Sink::ArrowFile(FileWriter::try_new(Flushing(output), &schema)?)
                 }
             }
         };
@@ -129,7 +129,7 @@ impl ColumnFile {
             self.write()?;
         }
         let in_the_end = self.facts.in_the_end(sources);
-        let mut output = match self.sink {
+        let Flushing(mut output) = match self.sink {
             Sink::Parquet(parquet) => {
                 let (mut file, mut encoders) = *parquet;
                 while append_next(&mut file, &mut encoders)? {}
@@ -152,7 +152,7 @@ impl ColumnFile {
 }
 
 /// Writes the next row group that is encoded; tells whether there was one.
-fn append_next(file: &mut ParquetFile<Output>, encoders: &mut Encoders) -> Result<bool> {
+fn append_next(file: &mut ParquetFile<Flushing<Output>>, encoders: &mut Encoders) -> Result<bool> {
     let Some((_, chunks)) = encoders.next()? else { return Ok(false) };
     file.append(chunks)?;
     Ok(true)

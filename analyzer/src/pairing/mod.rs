@@ -562,6 +562,8 @@ impl Pairing {
                 self.knows_gaps = false;
                 if !section.goes_on {
                     self.sections = self.sections.saturating_add(1).min(Kept::SEVERAL - 1);
+                }
+                if !section.goes_on && self.sections > 1 {
                     let time_ns = match &self.matcher {
                         Matcher::Short(matched) => matched.order.latest_ns(),
                         Matcher::Long(matched) => matched.order.latest_ns(),

@@ -1,7 +1,5 @@
 //! Results of queries: aligned for people, CSV and JSON with the values of docs/EXPORTS.md, and Parquet.
 
-use std::io::{self, Write};
-
 use anyhow::Result;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -13,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::output::Output;
+use crate::output::{Flushing, Output};
 use crate::render::{Block, csv_cell, json_string, printable};
 
 /// The version of the schema of the JSON document.
@@ -245,25 +243,10 @@ pub(super) fn parquet(batches: &[RecordBatch], output: &mut Output) -> Result<()
     let Some(first) = batches.first() else { return Ok(()) };
     let compression = Compression::ZSTD(ZstdLevel::try_new(3)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut writer = ArrowWriter::try_new(Sink(output), first.schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(Flushing(output), first.schema(), Some(properties))?;
     for batch in batches {
         writer.write(batch)?;
     }
     writer.close()?;
     Ok(())
-}
-
-/// An output as a place to write to.
-struct Sink<'a>(&'a mut Output);
-
-impl Write for Sink<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.block.put(bytes);
-        self.0.write_if_full().map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
