@@ -14,21 +14,52 @@ use crate::presets::{Preset, Presets};
 use crate::say;
 
 impl OperationArgs {
+    /// The presets that there are.
+    pub(super) fn presets(&self) -> Result<Presets> {
+        Presets::load(self.presets.iter().map(PathBuf::as_path))
+    }
+
     /// The preset that is asked for, if one is.
     ///
     /// # Errors
     ///
     /// There is none of that name.
-    pub(super) fn preset<'a>(&self, presets: &'a Presets) -> Result<Option<&'a Preset>> {
-        self.preset.as_deref().map(|name| presets.get(name)).transpose()
+    pub(super) fn preset(&self) -> Result<Option<Preset>> {
+        let presets = self.presets()?;
+        self.preset.as_deref().map(|name| presets.get(name).cloned()).transpose()
     }
+}
 
-    /// Says what there is to know about the preset: above all that it may take records of different operations for one.
-    pub(super) fn say_note(&self, preset: Option<&Preset>) {
-        if let (Some(name), Some(preset)) = (&self.preset, preset.filter(|preset| !preset.note.is_empty())) {
-            let is = if preset.exact { "" } else { " is not exact" };
-            say::note(&format!("{name}{is}: {}", preset.note));
-        }
+/// Says what there is to know about a preset: above all that it may take records of different operations for one.
+pub(super) fn say_note(preset: Option<&Preset>) {
+    if let Some(preset) = preset.filter(|preset| !preset.note.is_empty()) {
+        let is = if preset.exact { "" } else { " is not exact" };
+        say::note(&format!("{}{is}: {}", preset.name(), preset.note));
+    }
+}
+
+/// What to group by, as it stands on the command line: `none` is nothing.
+///
+/// # Errors
+///
+/// What is no argument's name.
+pub(super) fn parse_by(by: &[String]) -> Result<Vec<By>> {
+    match by {
+        [none] if none == "none" => Ok(Vec::new()),
+        [empty] if empty.is_empty() => bail!("--by is empty; `--by none` groups by nothing"),
+        by => by.iter().map(|by| By::parse(by)).collect(),
+    }
+}
+
+/// Which events a question is about.
+///
+/// # Errors
+///
+/// As of [`Question::names`]; what is wrong with a preset is said where it stands.
+pub(super) fn names(question: &Question, declared: &EventIndex, preset: Option<&Preset>) -> Result<Vec<String>> {
+    match preset {
+        Some(preset) => preset.names(question, declared),
+        None => question.names(declared, false),
     }
 }
 
@@ -72,21 +103,17 @@ pub(super) fn question(
 ) -> Result<Question> {
     let chain = match (operations, preset) {
         ([operation], None) => Chain::parse(&operation.to_string_lossy())?,
-        ([], Some(preset)) => Chain::parse(&preset.operation)?,
+        ([], Some(preset)) => Chain::parse(preset.operation())?,
         ([], None) => bail!("no operation is given; write 'BEGIN -> END', or take a preset (--preset, --list)"),
         ([_], Some(_)) => bail!("an operation and a preset are given, and there can be only one of them"),
         _ => bail!("{} operations are given, and there can be only one", operations.len()),
     };
-    let on = match (&args.on, preset.map(|preset| &preset.on)) {
-        (Some(on), _) => KeyPart::parse_all(on, &chain)?,
-        (None, Some(on)) if !on.is_empty() => KeyPart::parse_all(on, &chain)?,
-        _ => Vec::new(),
-    };
+    let on = args.on.as_deref().or_else(|| preset?.on());
+    let on = on.map_or(Ok(Vec::new()), |on| KeyPart::parse_all(on, &chain))?;
     let by = match preset {
-        Some(preset) if by.is_empty() => &preset.by,
-        _ => by,
+        Some(preset) if by.is_empty() => parse_by(&preset.by())?,
+        _ => parse_by(by)?,
     };
-    let by = by.iter().map(|by| By::parse(by)).collect::<Result<_>>()?;
     let discipline = args.discipline.or(preset.map(|preset| preset.discipline)).unwrap_or_default();
     Ok(Question { chain, on, by, discipline, drops: Drops::default() })
 }

@@ -12,10 +12,10 @@ const MAX_DEPTH: usize = 100;
 
 /// What is wrong with a filter, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: Span,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
+pub(crate) struct Fault {
+    pub(crate) at: Span,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
 }
 
 impl Fault {

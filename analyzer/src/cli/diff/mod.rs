@@ -3,7 +3,6 @@
 mod first;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
@@ -11,7 +10,7 @@ use simpletrace_format::events::{ArgType, EventIndex};
 
 use super::args::{DiffArgs, Hist, TableFormat};
 use super::explain_filter;
-use super::operation::{need_declared, question, say_why_nothing, split};
+use super::operation::{names as events_of, need_declared, question, say_note, say_why_nothing, split};
 use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
 use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
@@ -23,7 +22,7 @@ use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentil
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
 use crate::pairing::{Counts, Drops, Pairing, Question};
-use crate::presets::{Preset, Presets};
+use crate::presets::Preset;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::Trace;
@@ -37,22 +36,29 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         bail!("-e goes with --first; otherwise the operation says which events there are");
     }
     let gates = Gates::parse(&args.fail_if, true)?;
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
     let (operations, paths) = split(&args.files)?;
-    let preset = args.operation.preset(&presets)?;
-    let mut question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
+    let preset = args.operation.preset()?;
+    let ask = |preset: Option<Preset>| -> Result<Asked> {
+        let question = question(&args.operation, &operations, &args.by, preset.as_ref())?;
+        Ok(Asked { question: Question { drops: args.drops, ..question }, preset })
+    };
+    // Before anything is opened, so that what is written wrong is told at once.
+    ask(preset.clone())?;
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
+    // Each trace as its version of the traced program records the operation.
+    let ask_of = |side: &Side| ask(preset.as_ref().map(|preset| preset.suited(&side.declared)));
+    let mut asked = [ask_of(&old)?, ask_of(&new)?];
     let names = args.names.as_deref().map(Names::load).transpose()?;
     if names.is_none() {
-        leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+        leave_out_pointers(&mut asked, [&old.declared, &new.declared])?;
     }
     if args.records.explain_filter {
-        let selection = old.selection(args, &question, preset)?;
+        let selection = old.selection(args, &asked[0])?;
         return explain_filter(&selection, Some(&old.declared));
     }
     let bar = Bar::watch(old.traces.iter().chain(&new.traces).map(Input::progress).collect());
-    let mut sides = [old.read(args, &question, preset)?, new.read(args, &question, preset)?];
+    let mut sides = [old.read(args, &asked[0])?, new.read(args, &asked[1])?];
     drop(bar);
     if args.raw {
         sides.iter_mut().for_each(|side| side.pairing.groups.forget_numbers());
@@ -62,7 +68,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     let straddling = sides.iter().map(|side| side.measured.straddling).sum::<u64>();
     let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());
-    let report = Report::new(&question, &mut groups, &args.percentiles);
+    let report = Report::new(&asked[1].question, &mut groups, &args.percentiles);
     let pictures = groups.pictures(args.hist, terminal::style(args.ascii));
     let mut output = Output::create(None, [])?;
     output.block.put(match args.format {
@@ -79,7 +85,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");
-    args.operation.say_note(preset);
+    say_note(preset.as_ref());
     if report.rows_in_both == 0 && sides.iter().all(|side| side.pairing.counts().pairs > 0) {
         say::note("no group is in both traces; --by ARG groups by other arguments");
     }
@@ -93,10 +99,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
 }
 
 /// Takes out of what is grouped by all that is a pointer in either trace, and says so: no run has the addresses of another.
-fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_lack: bool) -> Result<()> {
+fn leave_out_pointers(asked: &mut [Asked; 2], declared: [&EventIndex; 2]) -> Result<()> {
     let mut pointers = Vec::new();
-    for declared in declared {
-        let names = question.names(declared, may_lack)?;
+    for (Asked { question, preset }, declared) in asked.iter().zip(declared) {
+        let names = events_of(question, declared, preset.as_ref())?;
         pointers.extend(question.by.iter().enumerate().filter_map(|(slot, by)| {
             let is_pointer = |name: &String| {
                 let places = question.chain.places(name);
@@ -109,19 +115,23 @@ fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_l
             names.iter().any(is_pointer).then_some(slot)
         }));
     }
-    let mut slot = 0;
-    question.by.retain(|by| {
-        let is_pointer = pointers.contains(&slot);
-        if is_pointer {
-            say::note(&format!(
-                "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
-                by.text
-            ));
-        }
-        slot += 1;
-        !is_pointer
-    });
+    for (_, by) in asked[0].question.by.iter().enumerate().filter(|(slot, _)| pointers.contains(slot)) {
+        say::note(&format!(
+            "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
+            by.text
+        ));
+    }
+    for Asked { question, .. } in asked {
+        let mut slot = 0..;
+        question.by.retain(|_| !slot.next().is_some_and(|slot| pointers.contains(&slot)));
+    }
     Ok(())
+}
+
+/// What is asked of a trace.
+struct Asked {
+    question: Question,
+    preset: Option<Preset>,
 }
 
 /// One of the two traces.
@@ -145,17 +155,18 @@ impl Side {
         Ok(Self { declared, name: side.name, traces: side.traces })
     }
 
-    fn selection(&self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Selection> {
-        let own = preset.map_or(&[][..], |preset| &preset.filters);
-        let globs = Globs::of_names(question.names(&self.declared, preset.is_some())?);
-        let selection = args.records.selection(globs, own)?;
+    fn selection(&self, args: &DiffArgs, Asked { question, preset }: &Asked) -> Result<Selection> {
+        let own = preset.as_ref().map_or(Vec::new(), Preset::filters);
+        let globs = Globs::of_names(events_of(question, &self.declared, preset.as_ref())?);
+        let selection = args.records.selection(globs, &own)?;
         selection.check(Some(&self.declared))?;
         Ok(selection)
     }
 
-    fn read(self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Read> {
-        let selection = self.selection(args, question, preset)?;
-        let names = question.names(&self.declared, preset.is_some())?;
+    fn read(self, args: &DiffArgs, asked: &Asked) -> Result<Read> {
+        let selection = self.selection(args, asked)?;
+        let Asked { question, preset } = asked;
+        let names = events_of(question, &self.declared, preset.as_ref())?;
         let mut pairing = Pairing::new(question.clone(), &names, &self.declared);
         let budget = Budget::new(MAX_EXACT / 2);
         let mut measure = Measure::with(question.chain.len(), args.drops, Some(budget));

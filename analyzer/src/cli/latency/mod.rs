@@ -4,13 +4,11 @@ mod every;
 mod report;
 mod top;
 
-use std::path::PathBuf;
-
 use anyhow::{Result, bail};
 
 use super::args::{LatencyArgs, TableFormat};
 use super::explain_filter;
-use super::operation::{load, question, say_why_nothing, split};
+use super::operation::{load, names, question, say_note, say_why_nothing, split};
 use crate::chart::{HeatMap, Style};
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
@@ -21,7 +19,7 @@ use crate::input::{Files, Input};
 use crate::measure::Measure;
 use crate::output::Output;
 use crate::pairing::{Drops, Out, Pairing, Question};
-use crate::presets::Presets;
+use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::{Item, Trace};
@@ -32,22 +30,25 @@ use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
     if args.list {
-        return list(&presets, args.format);
+        return list(&args.operation.presets()?, args.format);
     }
     let (operations, paths) = split(&args.files)?;
-    let preset = args.operation.preset(&presets)?;
-    let question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
-    let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
+    let preset = args.operation.preset()?;
+    // Before anything is opened, so that what is written wrong is told at once.
+    question(&args.operation, &operations, &args.by, preset.as_ref())?;
+    let short_names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
     let files = Files::open(&paths, &args.events, true)?;
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
         bail!("--context reads the trace twice, and a pipe can be read once; write it into a file");
     }
     let declared = load(files.events)?;
-    let events = question.names(&declared, preset.is_some())?;
-    let conditions = preset.map_or(&[][..], |preset| &preset.filters);
-    let selection = args.records.selection(Globs::of_names(events.clone()), conditions)?;
+    let preset = preset.map(|preset| preset.suited(&declared));
+    let preset = preset.as_ref();
+    let question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
+    let events = names(&question, &declared, preset)?;
+    let conditions = preset.map_or(Vec::new(), Preset::filters);
+    let selection = args.records.selection(Globs::of_names(events.clone()), &conditions)?;
     selection.check(Some(&declared))?;
     if args.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     drop(bar);
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
-    pairing.groups.set_names(names);
+    pairing.groups.set_names(short_names);
     if args.raw {
         pairing.groups.forget_numbers();
     }
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     output.finish()?;
     trace.say_findings();
-    args.operation.say_note(preset);
+    say_note(preset);
     say_why_nothing(&pairing);
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
@@ -190,7 +191,9 @@ fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
     for (name, preset) in presets.iter() {
         let exact = if preset.exact { "yes" } else { "no" };
         rows.push(
-            [name, exact, &preset.operation, &preset.on, &preset.about].map(|text| Cell::Text(text.to_owned())).into(),
+            [name, exact, preset.operation(), preset.on().unwrap_or_default(), &preset.about]
+                .map(|text| Cell::Text(text.to_owned()))
+                .into(),
         );
     }
     let mut output = Output::create(None, [])?;

@@ -10,7 +10,7 @@ use simpletrace_format::events::EventIndex;
 
 use super::super::args::StatsArgs;
 use super::super::explain_filter;
-use super::super::operation::{inexact, load, number_line};
+use super::super::operation::{inexact, load, number_line, parse_by};
 use super::{NO_STAGE, array, is_of, members, names, print, selected_names};
 use crate::findings::Outcome;
 use crate::groups::{GroupId, Groups};
@@ -25,7 +25,8 @@ use crate::trace::{Event, Item, Trace};
 
 pub(super) fn run(args: &StatsArgs, paths: &[PathBuf]) -> Result<Outcome> {
     // Each event has rows of its own anyway.
-    let by = args.by.iter().filter(|by| *by != "event").map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
+    let by = parse_by(&args.by)?;
+    let by: Vec<_> = by.into_iter().filter(|by| by.text != "event").collect();
     let names = names(args.names.as_ref())?;
     let selection = args.select.selection()?;
     let files = Files::open(paths, &args.files.events, true)?;

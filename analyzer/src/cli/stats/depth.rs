@@ -10,34 +10,39 @@ use serde_json::Value;
 
 use super::super::args::StatsArgs;
 use super::super::explain_filter;
-use super::super::operation::{MAX_INTERVALS, load, number_line, question, say_why_nothing, too_many_intervals};
+use super::super::operation::{
+    MAX_INTERVALS, load, names as events_of, number_line, parse_by, question, say_note, say_why_nothing,
+    too_many_intervals,
+};
 use super::{array, members, names, print};
 use crate::filter::Globs;
 use crate::findings::Outcome;
 use crate::groups::{GroupId, GroupValue, Groups};
 use crate::input::{Files, Input};
 use crate::measure::Measure;
-use crate::pairing::{By, Change, Drops, Ended, Out, Pairing, Question, check_by, late_means, straddling_means};
-use crate::presets::Presets;
+use crate::pairing::{Change, Drops, Ended, Out, Pairing, Question, check_by, late_means, straddling_means};
+use crate::presets::Preset;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::{Item, Trace};
 
 pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -> Result<Outcome> {
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
-    let preset = args.operation.preset(&presets)?;
+    let preset = args.operation.preset()?;
     // Not by what the preset groups by, which the beginning of an operation may not have.
-    let by = args.by.iter().map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
-    let question = question(&args.operation, operations, &[], preset)?;
-    let question = Question { by: Vec::new(), drops: args.drops, ..question };
-    let mut selection = args.select.selection_with(preset.map_or(&[], |preset| &preset.filters))?;
-    if !selection.globs.is_empty() {
+    let by = parse_by(&args.by)?;
+    question(&args.operation, operations, &[], preset.as_ref())?;
+    if !args.select.selection()?.globs.is_empty() {
         bail!("-e does not go with --depth, as the operation says which events it is about");
     }
     let short_names = names(args.names.as_ref())?;
     let files = Files::open(paths, &args.files.events, true)?;
     let declared = load(files.events)?;
-    let events = question.names(&declared, preset.is_some())?;
+    let preset = preset.map(|preset| preset.suited(&declared));
+    let preset = preset.as_ref();
+    let question = question(&args.operation, operations, &[], preset)?;
+    let question = Question { by: Vec::new(), drops: args.drops, ..question };
+    let mut selection = args.select.selection_with(&preset.map_or(Vec::new(), Preset::filters))?;
+    let events = events_of(&question, &declared, preset)?;
     let begins = |name: &String| question.chain.places(name).iter().any(|place| place.stage == 0);
     let begins: Vec<_> = events.iter().filter(|name| begins(name)).cloned().collect();
     check_by(&by, &begins, &declared, |side, name| side.is_of(name, 0))
@@ -72,7 +77,7 @@ pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -
     }
     report(args, &pairing, &depth)?;
     trace.say_findings();
-    args.operation.say_note(preset);
+    say_note(preset);
     say_why_nothing(&pairing);
     let fails = args.drops == Drops::Fail && depth.straddling > 0;
     Ok(trace.outcome(false).max(if fails { Outcome::Faulty } else { Outcome::Good }))

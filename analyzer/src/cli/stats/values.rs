@@ -10,7 +10,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::EventIndex;
 
 use super::super::args::{StatsArgs, TableFormat};
-use super::super::operation::{inexact, load};
+use super::super::operation::{inexact, load, parse_by};
 use super::super::{draw, explain_filter};
 use super::{NO_STAGE, array, is_of, members, names, print, selected_names};
 use crate::chart::{Style, Unit};
@@ -34,7 +34,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(args: &StatsArgs, of: &str, paths: &[PathBuf]) -> Result<Outcome> {
     let side = Side::parse(of)?;
-    let by = args.by.iter().map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
+    let by = parse_by(&args.by)?;
     let short_names = names(args.names.as_ref())?;
     let mut selection = args.select.selection()?;
     let files = Files::open(paths, &args.files.events, true)?;
