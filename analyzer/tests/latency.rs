@@ -486,6 +486,23 @@ fn info_says_which_presets_a_trace_can_answer() {
 }
 
 #[test]
+fn pictures_have_a_greatest_width() {
+    for (columns, width) in [("65600", 1_000), ("18446744073709551615", 1_000), ("1000", 1_000), ("999", 999)] {
+        for line in [
+            "latency disk.trace --preset virtio-blk --hist",
+            "latency disk.trace --preset virtio-blk --heat",
+            "stats disk.trace --of count --hist",
+        ] {
+            let run = demo().call(&format!("{line} --ascii")).env("COLUMNS", columns).run().exits(0);
+            let widest = run.text().lines().map(str::len).max().unwrap();
+            assert!(widest <= width, "{line}: {columns}: {widest}");
+            // A heat map has no more cells than it has values for.
+            assert!(widest > width - 40 || line.contains("--heat"), "{line}: {columns}: {widest}");
+        }
+    }
+}
+
+#[test]
 fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
     let dir = Dir::with([("ev", b"kvm_run_exit(int cpu_index, uint32_t reason) \"\"\nback(int cpu_index) \"\"\n")]);
     let trace = sample::trace(ByteOrder::Little, |writer| {
