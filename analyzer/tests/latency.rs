@@ -448,8 +448,73 @@ fn nothing_found_is_no_error_but_says_why() {
     );
     assert_eq!(
         notes("disk.trace -t 0-1us --on req", "thread_pool_submit -> thread_pool_complete"),
-        ["note: there is no record of thread_pool_submit and none of thread_pool_complete"]
+        [
+            "note: 34 records of thread_pool_submit, none within -t 0-1us",
+            "note: 33 records of thread_pool_complete, none within -t 0-1us",
+        ]
     );
+}
+
+#[test]
+fn why_there_is_nothing_is_what_made_it_so() {
+    let dir = Dir::with([(
+        "events",
+        b"a(int k) \"\"\nb(int k) \"\"\nc(int k) \"\"\nx_walk(int tag) \"\"\nx_read(int k) \"\"\nret_walk(int k) \"\"\n",
+    )]);
+    let write = |records: &[(u64, &str, i64)]| {
+        let names = ["a", "b", "c", "x_walk", "x_read", "ret_walk"];
+        let bytes = sample::trace(ByteOrder::Little, |writer| {
+            (0..).zip(names).try_for_each(|(id, name)| writer.mapping(EventId(id), name))?;
+            records.iter().try_for_each(|&(time_ns, event, key)| {
+                let id = names.iter().position(|name| *name == event).unwrap();
+                writer.event(EventId(id as u64), time_ns, 7, &[Value::Signed(key)])
+            })
+        });
+        dir.write("t", bytes);
+    };
+    let notes = |options: &str, operation: &str| {
+        let run = dir.call(&format!("latency t events --on k {options}")).arg(operation).run().exits(0);
+        assert!(run.text().contains("        0 pairs\n"), "{}", run.text());
+        run.stderr.lines().map(|line| line.strip_prefix("note: ").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    write(&[(100, "a", 1), (150, "b", 1), (200, "a", 2), (250, "b", 2)]);
+    for (options, expected) in [
+        ("-t 1h-", &["2 records of a, none within -t 1h-", "2 records of b, none within -t 1h-"][..]),
+        ("--pid 3 --pid 4", &["2 records of a, none of --pid 3, 4", "2 records of b, none of --pid 3, 4"]),
+        ("-w k==9", &["2 records of a, none let through by -w", "2 records of b, none let through by -w"]),
+        ("--where=a:k==9", &["2 records of a, none let through by -w"]),
+        ("--where=a:k==9 -t 50ns-", &["2 records of a, 1 not within -t 50ns-, 1 not let through by -w"]),
+        (
+            "--where=a:k==1 --where=b:k==2",
+            &[
+                "1 record of a, with keys such as k=1; 1 more not let through by -w",
+                "1 record of b, with keys such as k=2; 1 more not let through by -w",
+                "no key of an end is that of a beginning before it; are these the arguments that they have in common?",
+            ],
+        ),
+    ] {
+        assert_eq!(notes(options, "a -> b"), expected, "{options}");
+    }
+    assert_eq!(notes("", "a -> c"), ["there is no record of c"]);
+    write(&[(100, "a", 1), (150, "c", 1), (160, "b", 1), (200, "c", 1)]);
+    let last = |operation: &str| notes("", operation).pop().unwrap();
+    assert_eq!(last("a -> b -> c"), "1 operation ended without a record of each stage in this order: a -> b -> c");
+    write(&[(100, "b", 1), (150, "b", 2), (160, "c", 3), (200, "a", 1), (210, "a", 2)]);
+    assert_eq!(
+        last("a -> b"),
+        "they have keys in common, but no end comes behind the beginning with its key; is it the other way round?"
+    );
+    assert_eq!(
+        last("b -> a -> c"),
+        "no key of c is that of a beginning before it; are these the arguments that they have in common?"
+    );
+    write(&[(100, "x_read", 1), (110, "ret_walk", 1)]);
+    assert_eq!(
+        last("x_* -> ret_*"),
+        "the * of x_* stands for read, that of ret_* for walk; it has to be the same text"
+    );
+    write(&[(100, "x_walk", 1), (110, "ret_walk", 1)]);
+    assert_eq!(notes("", "x_* -> ret_*"), ["records of x_walk have no arguments for --on k"]);
 }
 
 #[test]

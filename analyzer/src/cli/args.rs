@@ -241,8 +241,8 @@ pub(crate) struct RecordArgs {
     ///
     /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
     /// ms, s (also if there is none), m and h. The start is within the window, the end is not.
-    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<TimeRange>,
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true, value_parser = window)]
+    time: Option<Window>,
     /// Only records of this process; repeat it for more
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
@@ -255,10 +255,34 @@ impl RecordArgs {
             globs,
             conditions: Conditions::parse(&[conditions, &self.filters].concat())?,
             pids: self.pid.clone(),
-            time: self.time.unwrap_or_default(),
+            time: self.time.as_ref().map_or(TimeRange::default(), |window| window.range),
             limit: None,
         })
     }
+
+    /// The window, as it was given.
+    pub(crate) fn window(&self) -> &str {
+        self.time.as_ref().map_or("", |window| &window.text)
+    }
+
+    pub(crate) fn pids(&self) -> &[u32] {
+        &self.pid
+    }
+
+    pub(crate) const fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+}
+
+/// A window of time, with the text that stands for it.
+#[derive(Debug, Clone)]
+struct Window {
+    text: String,
+    range: TimeRange,
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    Ok(Window { text: text.to_owned(), range: text.parse()? })
 }
 
 /// Which events.

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use simpletrace_format::events::EventIndex;
 
-use super::args::OperationArgs;
+use super::args::{OperationArgs, RecordArgs};
 use crate::findings::count;
 use crate::input::{Input, load_events};
+use crate::kinds::{Kind, LeftOutRecords};
 use crate::latencies::{HISTOGRAM_DIGITS, MAX_EXACT};
 use crate::pairing::{By, Chain, Drops, KeyPart, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::say;
+use crate::trace::Trace;
 
 impl OperationArgs {
     /// The presets that there are.
@@ -119,30 +121,157 @@ pub(super) fn question(
 }
 
 /// Says why there is no operation, if there is none.
-pub(super) fn say_why_nothing(pairing: &Pairing) {
-    let chain = &pairing.question().chain;
+pub(super) fn say_why_nothing(pairing: &Pairing, trace: &Trace, args: &RecordArgs, preset: Option<&Preset>) {
+    let Question { chain, on, .. } = pairing.question();
     if pairing.counts().pairs > 0 {
         return;
     }
-    let missing: Vec<_> =
-        (0..chain.len()).filter(|&stage| pairing.records[stage] == 0).map(|stage| chain.stage(stage)).collect();
-    if !missing.is_empty() {
-        say::note(&format!("there is no record of {}", missing.join(" and none of ")));
+    let places = |kind: &Kind| {
+        chain.places(&kind.name).iter().map(|place| (place.stage, place.star.map(str::to_owned))).collect::<Vec<_>>()
+    };
+    let kinds_of = |stage| trace.kinds.iter().filter(move |kind| places(kind).iter().any(|place| place.0 == stage));
+    let left_out: Vec<_> = (0..chain.len()).map(|stage| LeftOut::of(kinds_of(stage), args, preset)).collect();
+    let is_missing = |stage: &usize| pairing.records[*stage] == 0;
+    let mut absent = Vec::new();
+    for stage in (0..chain.len()).filter(is_missing) {
+        let name = chain.stage(stage);
+        let lacking: Vec<_> =
+            kinds_of(stage).filter(|kind| pairing.lacks_key(kind.index)).map(|kind| kind.name.as_str()).collect();
+        if let Some(why) = left_out[stage].of_all() {
+            // Of those that stand for each other, those that there are.
+            let names: Vec<_> =
+                kinds_of(stage).filter(|kind| kind.left_out.any()).map(|kind| kind.name.as_str()).collect();
+            say::note(&format!("{} of {}, {why}", count(left_out[stage].records(), "record"), listed(&names)));
+        } else if lacking.is_empty() {
+            absent.push(name);
+        } else {
+            let on = on.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            say::note(&format!("records of {} have no arguments for --on {on}", listed(&lacking)));
+        }
+    }
+    if !absent.is_empty() {
+        say::note(&format!("there is no record of {}", absent.join(" and none of ")));
+    }
+    if (0..chain.len()).any(|stage| is_missing(&stage)) {
         return;
     }
-    if pairing.question().on.is_empty() {
-        say::note("no end comes behind a beginning");
-        return;
-    }
-    for stage in 0..chain.len() {
+    for (stage, left_out) in left_out.iter().enumerate() {
         let records = count(pairing.records[stage], "record");
-        say::note(&format!(
-            "{records} of {}, with keys such as {}",
-            chain.stage(stage),
-            pairing.samples(stage).join(", ")
-        ));
+        let keys = if on.is_empty() {
+            String::new()
+        } else {
+            format!(", with keys such as {}", pairing.samples(stage).join(", "))
+        };
+        let others = left_out.beside();
+        say::note(&format!("{records} of {}{keys}{others}", chain.stage(stage)));
     }
-    say::note("no key of an end is that of a beginning before it; are these the arguments that they have in common?");
+    say::note(&why_none_pairs(pairing, &|stage| {
+        kinds_of(stage).flat_map(places).filter(|place| place.0 == stage).filter_map(|place| place.1).collect()
+    }));
+}
+
+/// Some names, and that there are more.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+
+    let more = names.len().saturating_sub(SHOWN);
+    let names = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{names} and {more} more") } else { names }
+}
+
+/// Says why there is no operation although there are records of all its stages, of which each has `stars`, the texts that its `*` stands for.
+fn why_none_pairs(pairing: &Pairing, stars: &dyn Fn(usize) -> Vec<String>) -> String {
+    let Question { chain, on, .. } = pairing.question();
+    let (counts, last) = (pairing.counts(), chain.len() - 1);
+    if counts.incomplete > 0 {
+        let ended = count(counts.incomplete, "operation");
+        return format!("{ended} ended without a record of each stage in this order: {chain}");
+    }
+    if counts.backwards > 0 {
+        return format!("records of {} are too far out of order", count(counts.backwards, "operation"));
+    }
+    for stage in 1..=last {
+        let name = chain.stage(stage);
+        let (begins, ends) = (stars(0), stars(stage));
+        if !begins.is_empty() && !ends.is_empty() && !begins.iter().any(|star| ends.contains(star)) {
+            let such_as = |stars: &[String]| listed(&stars.iter().map(String::as_str).collect::<Vec<_>>());
+            return format!(
+                "the * of {} stands for {}, that of {name} for {}; it has to be the same text",
+                chain.stage(0),
+                such_as(&begins),
+                such_as(&ends)
+            );
+        }
+        if !on.is_empty() && !pairing.shares_key_with_begin(stage) {
+            let name = if last == 1 { "an end".to_owned() } else { name };
+            return format!(
+                "no key of {name} is that of a beginning before it; are these the arguments that they have in common?"
+            );
+        }
+    }
+    if on.is_empty() {
+        return format!(
+            "no {} comes behind a beginning",
+            if last == 1 { "end" } else { "record of each stage, in order," }
+        );
+    }
+    let order = if last == 1 {
+        "no end comes behind the beginning with its key"
+    } else {
+        "with no key do the stages come in this order"
+    };
+    format!("they have keys in common, but {order}; is it the other way round?")
+}
+
+/// Records of a stage that are not looked at.
+struct LeftOut {
+    /// How many, and what they are not: `within -t 5s-`.
+    causes: Vec<(u64, String)>,
+}
+
+impl LeftOut {
+    fn of<'a>(kinds: impl Iterator<Item = &'a Kind>, args: &RecordArgs, preset: Option<&Preset>) -> Self {
+        let (mut time, mut pid, mut condition) = (0, 0, 0);
+        for kind in kinds {
+            let LeftOutRecords { by_time_or_else: [by_time, or_else], by_condition } = kind.left_out;
+            time += by_time;
+            condition += by_condition;
+            *(if kind.selected { &mut pid } else { &mut condition }) += or_else;
+        }
+        let pids: Vec<_> = args.pids().iter().map(ToString::to_string).collect();
+        let filters = match (args.has_filters(), preset.filter(|preset| !preset.filters().is_empty())) {
+            (true, None) => "-w".to_owned(),
+            (true, Some(preset)) => format!("-w or preset {}", preset.name()),
+            (false, Some(preset)) => format!("preset {}", preset.name()),
+            (false, None) => "what is asked for".to_owned(),
+        };
+        let causes = [
+            (time, format!("within -t {}", args.window())),
+            (pid, format!("of --pid {}", pids.join(", "))),
+            (condition, format!("let through by {filters}")),
+        ];
+        Self { causes: causes.into_iter().filter(|cause| cause.0 > 0).collect() }
+    }
+
+    fn records(&self) -> u64 {
+        self.causes.iter().map(|cause| cause.0).sum()
+    }
+
+    /// Why no record is looked at, if there are any.
+    fn of_all(&self) -> Option<String> {
+        match &self.causes[..] {
+            [] => None,
+            [(_, cause)] => Some(format!("none {cause}")),
+            causes => Some(
+                causes.iter().map(|(records, cause)| format!("{records} not {cause}")).collect::<Vec<_>>().join(", "),
+            ),
+        }
+    }
+
+    /// Those that there are beside the ones that are looked at.
+    fn beside(&self) -> String {
+        self.causes.iter().map(|(records, cause)| format!("; {records} more not {cause}")).collect()
+    }
 }
 
 /// The most intervals that a result is divided into.

@@ -305,13 +305,11 @@ impl Key for Box<[u8]> {
 /// Keys of so many records are looked at, to be shown some.
 const SAMPLED: u64 = 100;
 
-/// Keeps the first keys that differ.
+/// Keeps the keys that differ.
 #[cold]
 fn sample(samples: &mut Vec<Vec<KeyValue>>, values: &[Value<'_>]) {
-    const SHOWN: usize = 3;
-
     let key = Box::<[u8]>::of(values, ANY_STAR).parts();
-    if samples.len() < SHOWN && !samples.contains(&key) {
+    if !samples.contains(&key) {
         samples.push(key);
     }
 }
@@ -553,11 +551,23 @@ impl Pairing {
 
     /// Keys of records of a stage.
     pub(crate) fn samples(&self, stage: usize) -> Vec<String> {
+        const SHOWN: usize = 3;
+
         let key = |parts: &Vec<KeyValue>| {
             let parts: Vec<_> = self.question.on.iter().zip(self.key_values(parts)).collect();
             parts.iter().map(|(part, value)| format!("{part}={value}")).collect::<Vec<_>>().join(" ")
         };
-        self.samples[stage].iter().map(key).collect()
+        self.samples[stage].iter().take(SHOWN).map(key).collect()
+    }
+
+    /// Whether a key of the first records of a stage is one of the first records of the first stage.
+    pub(crate) fn shares_key_with_begin(&self, stage: usize) -> bool {
+        self.samples[stage].iter().any(|key| self.samples[0].contains(key))
+    }
+
+    /// Whether records of a kind of event have come that have no arguments for the key.
+    pub(crate) fn lacks_key(&self, kind: usize) -> bool {
+        matches!(self.roles.get(kind), Some(Some(roles)) if roles.is_empty())
     }
 
     /// A key, for a row.

@@ -78,10 +78,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     });
     output.finish()?;
     let mut outcome = Outcome::Good;
-    for side in &sides {
+    for (side, asked) in sides.iter().zip(&asked) {
         say::about(&side.name);
         side.trace.say_findings();
-        say_why_nothing(&side.pairing);
+        say_why_nothing(&side.pairing, &side.trace, &args.records, asked.preset.as_ref());
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");

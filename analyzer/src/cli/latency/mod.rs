@@ -100,7 +100,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     output.finish()?;
     trace.say_findings();
     say_note(preset);
-    say_why_nothing(&pairing);
+    say_why_nothing(&pairing, &trace, &args.records, preset);
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
     Ok(trace.outcome(false).max(gated))

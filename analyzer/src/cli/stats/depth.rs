@@ -78,7 +78,7 @@ pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -
     report(args, &pairing, &depth)?;
     trace.say_findings();
     say_note(preset);
-    say_why_nothing(&pairing);
+    say_why_nothing(&pairing, &trace, &args.select.records, preset);
     let fails = args.drops == Drops::Fail && depth.straddling > 0;
     Ok(trace.outcome(false).max(if fails { Outcome::Faulty } else { Outcome::Good }))
 }
