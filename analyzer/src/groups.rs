@@ -137,6 +137,11 @@ impl Groups {
         id
     }
 
+    /// Whether a group has values that are not told apart from others.
+    pub(crate) fn is_other(&self, id: GroupId) -> bool {
+        self.terms.iter().zip(id).any(|(_, number)| number == Self::OTHER)
+    }
+
     /// The values of a group, for a row.
     pub(crate) fn cells(&self, id: GroupId) -> impl Iterator<Item = Cell> {
         self.terms.iter().zip(id).map(|(term, number)| {
@@ -193,7 +198,8 @@ impl Term {
         if let Some(&number) = self.numbers.get(&value) {
             return number;
         }
-        if self.values.len() >= Groups::MAX_VALUES {
+        // Beside none and the others.
+        if self.values.len() >= Groups::MAX_VALUES + 2 {
             return Groups::OTHER;
         }
         let number = self.values.len() as u32;

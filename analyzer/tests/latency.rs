@@ -518,6 +518,75 @@ fn why_there_is_nothing_is_what_made_it_so() {
 }
 
 #[test]
+fn rows_for_machines_come_with_what_the_table_says_of_them() {
+    let said = |line: &str| {
+        let run = demo().run(line).exits(0);
+        let lines = run.stderr.lines().filter(|line| !line.contains("disk.trace-events") && !line.contains("dropped"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = [
+        "note: 2 replaced: had not ended when the next with the same key began",
+        "note: 1 orphans: later records without a beginning before them",
+        "note: 20 straddling: pairs from which events are missing, or may be",
+    ];
+    for (format, expected) in [("csv", &expected[..]), ("ndjson", &expected), ("json", &[]), ("table", &[])] {
+        assert_eq!(said(&format!("latency disk.trace --preset virtio-blk -F {format}")), expected, "{format}");
+        assert_eq!(said(&format!("stats disk.trace --depth --preset virtio-blk -F {format}")), expected, "{format}");
+        let both: Vec<_> =
+            expected.iter().chain(expected).map(|line| line.replace("note: ", "note: disk.trace: ")).collect();
+        assert_eq!(said(&format!("diff disk.trace disk.trace --preset virtio-blk -F {format}")), both, "{format}");
+    }
+    for format in ["csv", "ndjson"] {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk --top 1 -F {format}")).exits(2);
+        assert_eq!(
+            run.stderr,
+            "error: csv and ndjson have rows of one kind, and not those of --top; -F json has them, as `slowest`\n"
+        );
+    }
+    let run = demo().run("latency disk.trace --preset virtio-blk --top 1 --context 1us -F json").exits(2);
+    assert!(run.stderr.starts_with("error: --context is text for people; leave out -F, or "), "{}", run.stderr);
+    // The preset is told from the percentiles, which are exact.
+    let report = json(&demo(), "disk.trace --preset virtqueue-kick", &[]);
+    assert_eq!(
+        (&report["exact"], &report["preset"]),
+        (&json!(true), &json!({ "name": "virtqueue-kick", "exact": false }))
+    );
+}
+
+#[test]
+fn groups_beyond_a_bound_are_one_and_said_to_be() {
+    let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
+    let of = |keys: i64| {
+        let bytes = sample::trace(ByteOrder::Little, |writer| {
+            writer.mapping(EventId(0), "a")?;
+            writer.mapping(EventId(1), "b")?;
+            (0..keys).try_for_each(|key| {
+                writer.event(EventId(0), 10 * key as u64, 1, &[Value::Signed(key)])?;
+                writer.event(EventId(1), 10 * key as u64 + 5, 1, &[Value::Signed(key)])
+            })
+        });
+        dir.write("t", bytes);
+        dir.run("latency t events a->b --on k --by k -F csv").exits(0)
+    };
+    let run = of(10_000);
+    assert_eq!((run.lines().len(), run.stderr.as_str()), (10_001, ""));
+    let run = of(10_003);
+    assert_eq!(run.lines().len(), 10_002);
+    let why = "3 pairs of groups called other: only 10000 groups, and 10000 values of each argument, are told apart";
+    assert_eq!(run.stderr, format!("note: {why}\n"));
+    let report = dir.run("latency t events a->b --on k --by k -F json").exits(0).json();
+    assert_eq!((&report["other_pairs"], &report["groups"][0]["k"]), (&json!(3), &json!("other")));
+    let run = dir.run("latency t events a->b --on k --by k").exits(0);
+    assert!(run.text().ends_with(&format!("          {why}\n")), "{}", &run.text()[run.text().len() - 200..]);
+    let run = dir.run("stats t events --by k -e a -F ndjson").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("pairs", "records")));
+    let run = dir.run("stats t events --of k --by k -F csv").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("3 pairs", "6 records")));
+    let run = dir.run("stats t events --depth a->b --on k --by k -F csv").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("3 pairs of ", "")));
+}
+
+#[test]
 fn presets_are_listed_copied_and_extended() {
     let dir = demo();
     let copy = dir.run("generate presets").exits(0).text().to_owned();

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use simpletrace_format::events::EventIndex;
 
-use super::args::{OperationArgs, RecordArgs};
+use super::args::{OperationArgs, RecordArgs, TableFormat};
 use crate::findings::count;
 use crate::input::{Input, load_events};
 use crate::kinds::{Kind, LeftOutRecords};
 use crate::latencies::{HISTOGRAM_DIGITS, MAX_EXACT};
+use crate::measure::Measure;
 use crate::pairing::{By, Chain, Drops, KeyPart, Pairing, Question};
 use crate::presets::{Preset, Presets};
 use crate::say;
@@ -292,5 +293,35 @@ pub(super) fn number_line(name: &str, number: u64, what: &str) -> String {
 
 /// Says that percentiles are not exact, and why.
 pub(super) fn inexact(what: &str) -> String {
-    format!("          percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {MAX_EXACT} {what}\n")
+    format!("percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {MAX_EXACT} {what}")
+}
+
+/// Says how much `other` stands for; empty if that is nothing.
+pub(super) fn others(records: u64, what: &str) -> String {
+    if records == 0 {
+        return String::new();
+    }
+    format!("{} of groups called other: {}", count(records, what), told_apart())
+}
+
+/// Says how many groups there can be.
+pub(super) fn told_apart() -> String {
+    format!("only {0} groups, and {0} values of each argument, are told apart", Measure::MAX_GROUPS)
+}
+
+/// Says on stderr what tables say of how far to trust them, where they are not shown and no document has it.
+pub(super) fn say_doubts<'a>(
+    format: TableFormat,
+    numbers: impl IntoIterator<Item = (&'a str, u64, &'a str)>,
+    others: &[String],
+) {
+    if !matches!(format, TableFormat::Csv | TableFormat::Ndjson) {
+        return;
+    }
+    for (name, number, what) in
+        numbers.into_iter().filter(|&(name, number, _)| number > 0 && !matches!(name, "begins" | "pairs"))
+    {
+        say::note(&format!("{number} {name}: {what}"));
+    }
+    others.iter().filter(|text| !text.is_empty()).for_each(|text| say::note(text));
 }

@@ -10,7 +10,9 @@ use simpletrace_format::events::{ArgType, EventIndex};
 
 use super::args::{DiffArgs, Hist, TableFormat};
 use super::explain_filter;
-use super::operation::{names as events_of, need_declared, question, say_note, say_why_nothing, split};
+use super::operation::{
+    names as events_of, need_declared, others, question, say_doubts, say_note, say_why_nothing, split,
+};
 use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
 use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
@@ -21,7 +23,7 @@ use crate::input::{Declared, Input, open_two};
 use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
-use crate::pairing::{Counts, Drops, Pairing, Question};
+use crate::pairing::{Counts, Drops, Pairing, Question, late_means, straddling_means};
 use crate::presets::Preset;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
@@ -81,6 +83,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     for (side, asked) in sides.iter().zip(&asked) {
         say::about(&side.name);
         side.trace.say_findings();
+        side.say_doubts(args.format);
         say_why_nothing(&side.pairing, &side.trace, &args.records, asked.preset.as_ref());
         outcome = outcome.max(side.trace.outcome(false));
     }
@@ -179,6 +182,32 @@ impl Side {
         })?;
         pairing.finish(&mut |out| measure.take(&out));
         Ok(Read { name: self.name, trace, pairing, measured: measure.finish() })
+    }
+}
+
+impl Read {
+    /// How far percentiles and groups are not what they seem; empty texts are no doubts.
+    fn doubts(&self) -> [String; 2] {
+        let inexact = format!(
+            "percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {} latencies",
+            MAX_EXACT / 2
+        );
+        [if is_exact(self) { String::new() } else { inexact }, others(self.other_pairs(), "pair")]
+    }
+
+    /// Pairs of groups that are not told apart.
+    fn other_pairs(&self) -> u64 {
+        let groups = self.measured.groups.iter().filter(|group| self.pairing.groups.is_other(group.id));
+        groups.map(|group| group.total.count()).sum()
+    }
+
+    /// Says on stderr what the table would have said.
+    fn say_doubts(&self, format: TableFormat) {
+        let late = late_means();
+        let straddling = straddling_means(self.pairing.question().drops);
+        let counts = self.pairing.counts().each().into_iter();
+        let others = [("straddling", self.measured.straddling, straddling), ("late", self.pairing.late(), &*late)];
+        say_doubts(format, counts.chain(others), &self.doubts());
     }
 }
 
@@ -392,11 +421,10 @@ impl Report {
                 self.at_the_end.join(", ")
             );
         }
-        if !sides.iter().all(is_exact) {
-            text += &format!(
-                "percentiles are within 1/10^{HISTOGRAM_DIGITS}, as there are more than {} latencies\n",
-                MAX_EXACT / 2
-            );
+        for (name, side) in ["old", "new"].into_iter().zip(sides) {
+            for line in side.doubts().iter().filter(|line| !line.is_empty()) {
+                text += &format!("{name}: {line}\n");
+            }
         }
         text
     }
@@ -413,6 +441,7 @@ impl Report {
                 numbers(side).into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect();
             let (first_ns, last_ns) = side.measured.span_ns.unwrap_or_default();
             of_side.insert("exact".to_owned(), is_exact(side).into());
+            of_side.insert("other_pairs".to_owned(), side.other_pairs().into());
             of_side.insert("span_ns".to_owned(), (last_ns - first_ns).into());
             put(name, of_side.into());
         }

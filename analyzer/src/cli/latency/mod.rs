@@ -30,6 +30,14 @@ use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
+    if args.context.is_some() && args.format != TableFormat::Table {
+        bail!(
+            "--context is text for people; leave out -F, or take --top alone (-F json), and `decode -t` around its times"
+        );
+    }
+    if args.top.is_some() && matches!(args.format, TableFormat::Csv | TableFormat::Ndjson) {
+        bail!("csv and ndjson have rows of one kind, and not those of --top; -F json has them, as `slowest`");
+    }
     if args.list {
         return list(&args.operation.presets()?, args.format);
     }
@@ -81,7 +89,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
     let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
-    let report = Report::new(&pairing, measured, every, top, args, style);
+    let report = Report::new(&pairing, measured, every, top, args, preset, style);
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
     if let Some(heat) = heat.filter(|_| args.format == TableFormat::Table) {
@@ -99,6 +107,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     output.finish()?;
     trace.say_findings();
+    report.say_doubts(args.format);
     say_note(preset);
     say_why_nothing(&pairing, &trace, &args.records, preset);
     failures.iter().for_each(|failure| say::error(failure));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::args::{LatencyArgs, TableFormat};
 use super::super::draw;
-use super::super::operation::{inexact, number_line};
+use super::super::operation::{inexact, number_line, others, say_doubts};
 use super::every::Every;
 use super::top::{Slowest, Top};
 use crate::chart::{Style, Unit, shares};
@@ -13,6 +13,7 @@ use crate::groups::GroupId;
 use crate::latencies::{self, Latencies, Percentile};
 use crate::measure::Measured;
 use crate::pairing::{Chain, Counts, Pairing, Question, late_means, straddling_means};
+use crate::presets::Preset;
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
@@ -22,6 +23,10 @@ pub(super) struct Report {
     straddling: u64,
     late: u64,
     is_exact: bool,
+    /// Pairs of groups that are not told apart.
+    others: u64,
+    /// What is known of the preset: its name, and whether its key is exact.
+    preset: Option<(String, bool)>,
     span_ns: u64,
     groups: Rows,
     /// By interval, if that was asked for.
@@ -41,12 +46,15 @@ impl Report {
         every: Option<Every>,
         top: Top,
         args: &LatencyArgs,
+        preset: Option<&Preset>,
         style: Style,
     ) -> Self {
         let straddling = measured.straddling;
         let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
         let span_ns = last_ns - first_ns;
         let mut table = Table { pairing, percentiles: &args.percentiles, is_exact: true };
+        let others = measured.groups.iter().filter(|group| pairing.groups.is_other(group.id));
+        let others = others.map(|group| group.total.count()).sum();
         let pictures = pictures(pairing, &mut measured, args, style);
         let mut groups = Rows::new(table.columns(None));
         table.push(measured, span_ns, None, &mut groups);
@@ -64,6 +72,8 @@ impl Report {
             straddling,
             late: pairing.late(),
             is_exact,
+            others,
+            preset: preset.map(|preset| (preset.name().to_owned(), preset.exact)),
             span_ns,
             groups,
             every,
@@ -97,10 +107,22 @@ impl Report {
         for (name, number, what) in self.numbers() {
             text += &number_line(name, number, &what);
         }
-        if !self.is_exact {
-            text += &inexact("latencies");
+        for line in self.doubts().iter().filter(|line| !line.is_empty()) {
+            text += &format!("          {line}\n");
         }
         text
+    }
+
+    /// How far percentiles and groups are not what they seem; empty texts are no doubts.
+    fn doubts(&self) -> [String; 2] {
+        [if self.is_exact { String::new() } else { inexact("latencies") }, others(self.others, "pair")]
+    }
+
+    /// Says on stderr what the table would have said.
+    pub(super) fn say_doubts(&self, format: TableFormat) {
+        let numbers: Vec<_> = self.numbers().collect();
+        let numbers = numbers.iter().map(|(name, number, what)| (*name, *number, what.as_str()));
+        say_doubts(format, numbers, &self.doubts());
     }
 
     /// What became of all records.
@@ -121,6 +143,10 @@ impl Report {
             put(name, number.into());
         }
         put("exact", self.is_exact.into());
+        put("other_pairs", self.others.into());
+        if let Some((name, exact)) = &self.preset {
+            put("preset", json!({ "name": name, "exact": exact }));
+        }
         put("span_ns", self.span_ns.into());
         put("groups", json!(self.groups.objects().collect::<Vec<_>>()));
         if let Some(every) = &self.every {

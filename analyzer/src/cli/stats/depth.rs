@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::super::args::StatsArgs;
 use super::super::explain_filter;
 use super::super::operation::{
-    MAX_INTERVALS, load, names as events_of, number_line, parse_by, question, say_note, say_why_nothing,
-    too_many_intervals,
+    MAX_INTERVALS, load, names as events_of, number_line, parse_by, question, say_doubts, say_note, say_why_nothing,
+    told_apart, too_many_intervals,
 };
 use super::{array, members, names, print};
 use crate::filter::Globs;
@@ -459,6 +459,8 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
         }
     }
     let every = depth.every.map(|_| every_rows);
+    let is_other = depth.groups.iter().any(|(id, _)| pairing.groups.is_other(*id));
+    let others = if is_other { format!("groups called other: {}", told_apart()) } else { String::new() };
     let (late, straddling) = (pairing.late(), straddling_means(args.drops));
     let text = || {
         let mut text = format!("{}\n", pairing.question());
@@ -473,7 +475,8 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
         let numbers = pairing.counts().each();
         numbers.into_iter().for_each(|(name, number, what)| text += &number_line(name, number, what));
         text += &number_line("straddling", depth.straddling, straddling);
-        text + &number_line("late", late, &late_means())
+        text += &number_line("late", late, &late_means());
+        if others.is_empty() { text } else { text + &format!("          {others}\n") }
     };
     let on: Vec<_> = pairing.question().on.iter().map(ToString::to_string).collect();
     let mut json = members([("operation", pairing.question().chain.to_string().into()), ("on", on.into())]);
@@ -489,7 +492,12 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
     json.extend(depth.is_grouped.then(|| ("groups".to_owned(), array(&whole))));
     json.extend(members([("depths", array(&depths))]));
     json.extend(every.as_ref().map(|every| ("every".to_owned(), array(every))));
-    print(args.format, text, json, every.as_ref().unwrap_or(&depths))
+    print(args.format, text, json, every.as_ref().unwrap_or(&depths))?;
+    let late_means = late_means();
+    let numbers = pairing.counts().each().into_iter();
+    let numbers = numbers.chain([("straddling", depth.straddling, straddling), ("late", late, &*late_means)]);
+    say_doubts(args.format, numbers, &[others]);
+    Ok(())
 }
 
 #[cfg(test)]
