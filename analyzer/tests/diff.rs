@@ -47,6 +47,27 @@ fn gate(dir: &Dir, line: &str, conditions: &[&str]) -> (i32, Vec<String>) {
 }
 
 #[test]
+fn a_trace_without_records_is_not_the_same_as_one_with_some() {
+    let dir = Dir::with([("events", EVENTS)]);
+    dir.write("some", sample::sample(ByteOrder::Little));
+    dir.write("empty", sample::trace(ByteOrder::Little, |_| Ok(())));
+    for (line, code, said) in [
+        ("empty some events", 1, "warning: nothing was compared: empty has no record of what is asked for\n"),
+        ("some empty events", 1, "warning: nothing was compared: empty has no record of what is asked for\n"),
+        ("empty empty events", 0, "warning: nothing was compared: both have no record of what is asked for\n"),
+        (
+            "some some events -e never_seen",
+            0,
+            "warning: nothing was compared: both have no record of what is asked for\n",
+        ),
+    ] {
+        let run = dir.run(&format!("diff --first {line}")).exits(code);
+        assert!(run.stderr.contains(said), "{line}: {}", run.stderr);
+    }
+    assert!(!dir.run("diff --first some some events").exits(0).stderr.contains("nothing was compared"));
+}
+
+#[test]
 fn a_gate_on_latencies_sets_the_exit_code_and_says_why() {
     let of_two: Vec<_> = (1..=10).flat_map(|n| [(8, n * 1_000), (64, n * 2_500)]).collect();
     let dir = folder(&[("t", reads(0x1000, &of_two)), ("empty", reads(0, &[]))]);
@@ -528,13 +549,13 @@ fn traces_part_where_names_or_arguments_do_and_nothing_else() {
         first("old sector -e -disk_read -e disk_read", 1).lines().next(),
         Some("they part behind 2 records: sector differs")
     );
-    // One may be longer.
+    // One may be longer, but if the other has nothing, nothing was compared.
     assert_eq!(
-        first("old elsewhere -t -5s --pid 10", 0),
+        first("old elsewhere -t -5s --pid 10", 1),
         format!("the same as far as the new trace goes: 0 records; the old one goes on\n- {one}")
     );
     assert_eq!(
-        first("empty old", 0),
+        first("empty old", 1),
         format!("the same as far as the old trace goes: 0 records; the new one goes on\n+ {one}")
     );
 }

@@ -554,6 +554,66 @@ fn rows_for_machines_come_with_what_the_table_says_of_them() {
 }
 
 #[test]
+fn what_could_never_hold_or_be_told_apart_is_an_error() {
+    let dir = Dir::with([("events", b"a(int k, const char *s) \"\"\nb(int k, const char *s) \"\"\n")]);
+    let bytes = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "a")?;
+        writer.event(EventId(0), 10, 1, &[Value::Signed(1), Value::String(b"x")])
+    });
+    dir.write("t", bytes);
+    dir.write("names", b"0x1=a\x1b[31m\n0x2\x1b[31m\n");
+    for (options, expected) in [
+        ("--on s=k", "--on s=k is text in a and a number in b, and these are never equal"),
+        ("--on a.k=b.s", "--on a.k=b.s is text in b and a number in a, and these are never equal"),
+        ("--on k --by s:log2", "--by s:log2: s is text, and has no powers of two; --by s"),
+        ("--on k --by event:log2", "--by event:log2: the name of an event has no powers of two; --by event"),
+        ("--on k --by=", "--by is empty; `--by none` groups by nothing"),
+        ("--on k -p 50,99,50", "-p has 50 twice"),
+        (
+            "--on k -p 99.9999999999999999999999",
+            "invalid value '99.9999999999999999999999' for '--percentiles <PERCENT[,...]>': '99.9999999999999999999999' has more than 15 digits behind its point",
+        ),
+        ("--on k --names /dev/zero", "/dev/zero is larger than 16777216 bytes, so it is something else"),
+        ("--on k --names names", "names:2: '0x2\\u{1b}[31m' is no name of a pointer; write 0x55bd4edec9a0=disk0"),
+    ] {
+        let run = dir.call(&format!("latency t events a->b {options}")).run().exits(2);
+        assert!(run.stderr.starts_with(&format!("error: {expected}\n")), "{options}: {}", run.stderr);
+    }
+    // What is text somewhere only.
+    dir.run("latency t events a->b --on s --by k:log2,pid:log2").exits(0);
+    // What is printed can be gated on.
+    for (name, code) in [("begins", 1), ("open", 1), ("incomplete", 0), ("ignored", 0), ("backwards", 0), ("late", 0)] {
+        dir.call("latency t events a->b --on k --fail-if").arg(&format!("{name} > 0")).run().exits(code);
+    }
+}
+
+#[test]
+fn a_preset_may_be_grouped_by_nothing() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk --by none", &[]);
+    assert_eq!((report["groups"].as_array().unwrap().len(), &report["groups"][0]["pairs"]), (1, &json!(32)));
+    assert_eq!(json(&demo(), "disk.trace --preset virtio-blk", &[])["groups"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn records_of_the_same_time_are_marked_by_their_keys() {
+    let dir = Dir::with([("events", b"a(int k) \"\"\nb(int other) \"\"\n")]);
+    let bytes = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "a")?;
+        writer.mapping(EventId(1), "b")?;
+        for (id, time_ns, key) in
+            [(0, 100, 1), (0, 100, 2), (1, 100, 3), (1, 150, 2), (1, 200, 1), (1, 200, 4), (0, 200, 1)]
+        {
+            writer.event(EventId(id), time_ns, 1, &[Value::Signed(key)])?;
+        }
+        Ok(())
+    });
+    dir.write("t", bytes);
+    let run = dir.run("latency t events a->b --on k=other --top 1 --context 1ns").exits(0);
+    let marked: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("> ")).collect();
+    assert_eq!(marked, ["> [0.000000100 +0.000000000] 1 a k=1", "> [0.000000200 +0.000000100] 1 b other=1"]);
+}
+
+#[test]
 fn groups_beyond_a_bound_are_one_and_said_to_be() {
     let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
     let of = |keys: i64| {

@@ -411,7 +411,7 @@ pub(crate) struct StatsArgs {
     pub(crate) drops: Drops,
     /// Group by arguments or `pid`, with --of and --depth also by `event`; ARG:log2 groups by powers of two
     ///
-    /// An operation that is under way has the arguments of its beginning.
+    /// At most 3. An operation that is under way has the arguments of its beginning.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// Percentiles, by nearest rank
@@ -447,7 +447,7 @@ pub(crate) struct OperationArgs {
     pub(crate) presets: Vec<PathBuf>,
     /// The arguments that the records of one operation have in common; A=B if their names differ
     ///
-    /// Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
+    /// At most 4. Without any, a beginning goes with the next end. `pid` is the process's id. EVENT.ARG says of which event an argument is, and a.ARG, b.ARG
     /// of which stage.
     #[arg(long, value_name = "ARG[,...]")]
     pub(crate) on: Option<String>,
@@ -461,7 +461,7 @@ pub(crate) struct LatencyArgs {
     /// Trace files, read as one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
     ///
     /// Events on both sides of a | may stand for each other, a * in two names stands for the same text in both. More than two stages
-    /// are measured each. Files are as for `decode`; what has a -> in it is the operation.
+    /// are measured each; there are at most 16. Files are as for `decode`; what has a -> in it is the operation.
     #[arg(value_name = "TRACE", required_unless_present = "list", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// A trace-events file; repeat it for modules that bring their own
@@ -475,6 +475,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
+    ///
+    /// At most 3. `none` groups by nothing, whatever a preset says.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// What becomes of operations from which events are missing, or may be
@@ -512,9 +514,9 @@ pub(crate) struct LatencyArgs {
     pub(crate) format: TableFormat,
     /// Exit with 1 if this holds for any group, such as 'p99 > 2ms'; repeat it for more
     ///
-    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, or open, replaced, orphans or
-    /// straddling of the whole trace; VALUE is a number, for times with a unit. Without any pairs there are no latencies, and a gate on them
-    /// fails.
+    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, from begin to end (of its hops there
+    /// are no gates), or begins, open, replaced, ignored, incomplete, orphans, backwards, straddling or late of the whole trace; VALUE is a number, for
+    /// times with a unit. Without any pairs there are no latencies, and a gate on them fails.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
@@ -537,14 +539,14 @@ pub(crate) struct DiffArgs {
     ///
     /// Records are compared in file order: the names of events, and their arguments in order. Times and processes do not count, nor do gaps.
     /// Of an argument that is declared as a pointer only its number counts: pointers of each trace are numbered as they appear, so that it does
-    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
+    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end, if that has any records. -e and -w leave events out.
     #[arg(long, conflicts_with_all = ["preset", "presets", "on", "discipline"])]
     pub(crate) first: bool,
     #[command(flatten)]
     pub(crate) operation: OperationArgs,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     ///
-    /// Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
+    /// At most 3; `none` groups by nothing, whatever a preset says. Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
     /// another.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
     pub(crate) by: Vec<String>,

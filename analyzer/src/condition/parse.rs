@@ -353,6 +353,9 @@ impl Parser<'_> {
     }
 
     fn one(&mut self) -> Result<Expression, Fault> {
+        if !matches!(self.peek(), Token::Symbol("!" | "(")) {
+            return Ok(Expression::Test(self.test()?));
+        }
         let start = self.span();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -360,7 +363,8 @@ impl Parser<'_> {
         }
         let expression = if let Some(at) = self.takes("!") {
             self.not(at)?
-        } else if let Some(open) = self.takes("(") {
+        } else {
+            let open = self.next();
             let inner = self.any()?;
             if self.takes(")").is_none() {
                 return Err(match self.peek() {
@@ -369,8 +373,6 @@ impl Parser<'_> {
                 });
             }
             inner
-        } else {
-            Expression::Test(self.test()?)
         };
         self.depth -= 1;
         Ok(expression)

@@ -92,7 +92,7 @@ impl Rows {
         let mut lines = vec![self.columns.iter().map(name).collect::<Vec<_>>()];
         lines.extend(self.rows.iter().map(|row| {
             let units = self.columns.iter().map(|column| if column.kind == Kind::Since { UNITS[0] } else { unit });
-            row.iter().zip(units).map(|(cell, unit)| cell.text(unit)).collect()
+            row.iter().zip(units).map(|(cell, unit)| cut(cell.text(unit))).collect()
         }));
         let is_left: Vec<_> = (0..self.columns.len())
             .map(|column| self.rows.iter().all(|row| row[column].is_text()) && self.columns[column].kind == Kind::Plain)
@@ -173,7 +173,7 @@ impl Cell {
 
     /// As a table has it, if it is no time.
     pub(crate) fn shown(&self) -> String {
-        self.text(("ns", 1))
+        cut(self.text(("ns", 1)))
     }
 
     fn is_text(&self) -> bool {
@@ -252,6 +252,16 @@ pub(crate) fn plain_text(bytes: &[u8]) -> String {
     }
 }
 
+/// A text as far as a column can be wide: one that is long would pad all rows.
+fn cut(text: String) -> String {
+    const SHOWN: usize = 100;
+
+    match text.char_indices().nth(SHOWN) {
+        Some(_) => text.chars().take(SHOWN - 3).chain("...".chars()).collect(),
+        None => text,
+    }
+}
+
 /// As RFC 4180 quotes.
 fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
@@ -314,6 +324,20 @@ a,b       3  2000.000      -
     fn text_that_is_no_utf8_keeps_its_bytes() {
         let cell = Cell::Value { value: GroupValue::Text(b"a\\\xff".into()), short: None };
         assert_eq!((cell.plain(), cell.json()), (r"a\x5c\xff".to_owned(), json!({ "hex": "615cff" })));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_tables_only() {
+        let mut rows = Rows::new(["s", "n"].map(Column::new));
+        let long = "é".repeat(101);
+        for text in ["é".repeat(100), long.clone()] {
+            let value = GroupValue::Text(text.into_bytes());
+            rows.push(vec![Cell::Value { value, short: None }, Cell::Count(1)]);
+        }
+        let table = rows.table();
+        let lines: Vec<_> = table.lines().skip(1).collect();
+        assert_eq!(lines, [format!("{}  1", "é".repeat(100)), format!("{}...  1", "é".repeat(97))]);
+        assert!(rows.csv().contains(&format!("\n{long},1\n")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::{GroupId, GroupValue, Names};
 use crate::input::{Declared, Input, open_two};
-use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile};
+use crate::latencies::{Budget, HISTOGRAM_DIGITS, Latencies, MAX_EXACT, Percentile, check_once};
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
 use crate::pairing::{Counts, Drops, Pairing, Question, late_means, straddling_means};
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         bail!("-e goes with --first; otherwise the operation says which events there are");
     }
     let gates = Gates::parse(&args.fail_if, true)?;
+    check_once(&args.percentiles)?;
     let (operations, paths) = split(&args.files)?;
     let preset = args.operation.preset()?;
     let ask = |preset: Option<Preset>| -> Result<Asked> {
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         sides.iter_mut().for_each(|side| side.pairing.groups.forget_numbers());
     }
 
-    let wholes = sides.each_ref().map(|side| Whole::new(side.pairing.counts(), &side.measured));
+    let wholes = sides.each_ref().map(|side| Whole::new(&side.pairing, &side.measured));
     let straddling = sides.iter().map(|side| side.measured.straddling).sum::<u64>();
     let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());

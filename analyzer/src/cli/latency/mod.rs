@@ -16,6 +16,7 @@ use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::Names;
 use crate::input::{Files, Input};
+use crate::latencies::check_once;
 use crate::measure::Measure;
 use crate::output::Output;
 use crate::pairing::{Drops, Out, Pairing, Question};
@@ -30,6 +31,7 @@ use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
+    check_once(&args.percentiles)?;
     if args.context.is_some() && args.format != TableFormat::Table {
         bail!(
             "--context is text for people; leave out -F, or take --top alone (-F json), and `decode -t` around its times"
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     }
     let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
-    let whole = Whole::new(pairing.counts(), &measured);
+    let whole = Whole::new(&pairing, &measured);
     let groups = measured.groups.iter_mut();
     let groups =
         groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
@@ -103,7 +105,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         let selection = Selection { conditions: Conditions::default(), ..selection };
         let mut trace = Trace::new(files.traces, Some(declared), selection);
         trace.formats = args.formats.formats();
-        output.block.put(report.top.context(&mut trace, &question.chain, context_ns, args.raw)?);
+        output.block.put(report.top.context(&mut trace, &question, context_ns, args.raw)?);
     }
     output.finish()?;
     trace.say_findings();
