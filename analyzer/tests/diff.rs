@@ -168,9 +168,9 @@ fn groups_are_joined_by_their_values() {
     assert_eq!(
         rows(&dir, "old new --by count -p 50"),
         [
-            json!({"count": 8, "pairs_old": 4, "pairs_new": 3, "p50_old_ns": 1_000, "p50_new_ns": 1_500, "p50_change": 0.5, "p50_change_low": 0.5, "p50_change_high": 0.5}),
-            json!({"count": 64, "pairs_old": 2, "pairs_new": 0, "p50_old_ns": 7_000, "p50_new_ns": empty, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty}),
-            json!({"count": 128, "pairs_old": 0, "pairs_new": 1, "p50_old_ns": empty, "p50_new_ns": 9_000, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty}),
+            json!({"count": 8, "pairs_old": 4, "pairs_new": 3, "p50_old_ns": 1_000, "p50_new_ns": 1_500, "p50_change": 0.5, "p50_change_low": 0.5, "p50_change_high": 0.5, "min_old_ns": 1_000, "min_new_ns": 1_500, "min_change": 0.5, "mean_old_ns": 1_000, "mean_new_ns": 1_500, "mean_change": 0.5, "max_old_ns": 1_000, "max_new_ns": 1_500, "max_change": 0.5}),
+            json!({"count": 64, "pairs_old": 2, "pairs_new": 0, "p50_old_ns": 7_000, "p50_new_ns": empty, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty, "min_old_ns": 7_000, "min_new_ns": empty, "min_change": empty, "mean_old_ns": 7_000, "mean_new_ns": empty, "mean_change": empty, "max_old_ns": 7_000, "max_new_ns": empty, "max_change": empty}),
+            json!({"count": 128, "pairs_old": 0, "pairs_new": 1, "p50_old_ns": empty, "p50_new_ns": 9_000, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty, "min_old_ns": empty, "min_new_ns": 9_000, "min_change": empty, "mean_old_ns": empty, "mean_new_ns": 9_000, "mean_change": empty, "max_old_ns": empty, "max_new_ns": 9_000, "max_change": empty}),
         ]
     );
     let run = dir.call("diff old new --by count -p 50 --on disk").arg(OPERATION).run().exits(0);
@@ -179,10 +179,16 @@ fn groups_are_joined_by_their_values() {
         "\
 disk_read -> disk_done on disk
 
-count  pairs_old  pairs_new  at   old_us  new_us  change    from      to
-    8          4          3  p50   1.000   1.500  +50.0%  +50.0%  +50.0%
-   64          2          0  p50   7.000       -       -       -       -
-  128          0          1  p50       -   9.000       -       -       -
+count  pairs_old  pairs_new  at    old_us  new_us  change    from      to
+    8          4          3  p50    1.000   1.500  +50.0%  +50.0%  +50.0%
+    8          4          3  mean   1.000   1.500  +50.0%       -       -
+    8          4          3  max    1.000   1.500  +50.0%       -       -
+   64          2          0  p50    7.000       -       -       -       -
+   64          2          0  mean   7.000       -       -       -       -
+   64          2          0  max    7.000       -       -       -       -
+  128          0          1  p50        -   9.000       -       -       -
+  128          0          1  mean       -   9.000       -       -       -
+  128          0          1  max        -   9.000       -       -       -
 
         old  new
 begins    6    4
@@ -196,8 +202,8 @@ p50: the slowest of all in some group; the interval says little about what slowe
     assert_eq!(
         run.lines()[..2],
         [
-            "count,pairs_old,pairs_new,p50_old_ns,p50_new_ns,p50_change,p50_change_low,p50_change_high",
-            "8,4,3,1000,1500,0.5,0.5,0.5"
+            "count,pairs_old,pairs_new,p50_old_ns,p50_new_ns,p50_change,p50_change_low,p50_change_high,min_old_ns,min_new_ns,min_change,mean_old_ns,mean_new_ns,mean_change,max_old_ns,max_new_ns,max_change",
+            "8,4,3,1000,1500,0.5,0.5,0.5,1000,1500,0.5,1000,1500,0.5,1000,1500,0.5"
         ]
     );
     let json = dir.call("diff old new --by count -p 50 --on disk -F json").arg(OPERATION).run().exits(0).json();
@@ -320,7 +326,7 @@ fn pointers_are_no_groups_and_each_trace_may_have_its_own_declarations() {
         "disk_read(uint32_t count, void *disk, uint64_t sector) \"\"\ndisk_done(void *disk, int ret) \"\"\n",
     );
     let run = dir.call("diff old new --by count -p 50 --on disk -F csv").arg(OPERATION).run().exits(0);
-    assert_eq!(run.lines()[1], "8,5,1,1000,3000,2,2,2");
+    assert_eq!(run.lines()[1], "8,5,1,1000,3000,2,2,2,1000,3000,2,1000,3000,2,1000,3000,2");
     assert_eq!(
         run.stderr,
         "note: using trace-events (found beside the trace)\nnote: using new-events (found beside the trace)\n"

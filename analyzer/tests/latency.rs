@@ -614,6 +614,38 @@ fn records_of_the_same_time_are_marked_by_their_keys() {
 }
 
 #[test]
+fn it_is_said_where_the_time_goes() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk", &[]);
+    let groups = report["groups"].as_array().unwrap();
+    let total = |group: &Json| group["total_ns"].as_u64().unwrap();
+    // As the generator knows it.
+    assert_eq!(groups.iter().map(total).sum::<u64>(), 18_406_774);
+    for group in groups {
+        assert_eq!(group["mean_ns"], total(group) / group["pairs"].as_u64().unwrap());
+        assert!((group["of_all"].as_f64().unwrap() - total(group) as f64 / 18_406_774.0).abs() < 1e-9);
+    }
+    let table = |options: &str| {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk {options}")).exits(0);
+        run.lines()[2].to_owned()
+    };
+    assert!(table("").ends_with("  total_us  of_all") && !table("--by none").contains("total"));
+    // With hops as well.
+    let report = json(&demo(), "disk.trace --preset virtio-blk-hops --by none", &[]);
+    let groups = report["groups"].as_array().unwrap();
+    assert_eq!((total(&groups[0]) + total(&groups[1]), &groups[2]["of_all"]), (total(&groups[2]), &json!(1.0)));
+}
+
+#[test]
+fn the_slowest_may_have_to_be_slow() {
+    let all = json(&demo(), "disk.trace --preset virtio-blk --top 100", &[])["slowest"].as_array().unwrap().clone();
+    let slow = json(&demo(), "disk.trace --preset virtio-blk --top 100 --min 100us", &[])["slowest"].clone();
+    let expected: Vec<_> = all.iter().filter(|slow| slow["latency_ns"].as_u64().unwrap() >= 100_000).cloned().collect();
+    assert!(all.len() == 32 && !expected.is_empty() && expected.len() < 32);
+    assert_eq!(slow, json!(expected));
+    assert!(json(&demo(), "disk.trace --preset virtio-blk --top 100 --min 1h", &[])["slowest"].is_null());
+}
+
+#[test]
 fn groups_beyond_a_bound_are_one_and_said_to_be() {
     let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
     let of = |keys: i64| {
@@ -663,6 +695,8 @@ fn presets_are_listed_copied_and_extended() {
     let list = names("latency --list -F csv");
     assert_eq!(names("latency --list -F csv --presets copy"), list);
     assert_eq!(names("latency --list -F csv --presets own").len(), list.len() + 1);
+    let known = own.run("info t -F json --presets own").exits(0).json()["presets"].clone();
+    assert!(known.as_array().unwrap().contains(&json!("mine")), "{known}");
     let run = own.run("latency t --presets own --preset mine").exits(0);
     assert!(run.stderr.contains("note: mine is not exact: so it is\n"), "{}", run.stderr);
     let run = own.run("latency t --presets bad --preset mine").exits(2);
@@ -713,8 +747,8 @@ fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
         ("latency t ev kvm_run_exit->back --by reason --hist --top 1 --context 1us", 7),
         ("stats t ev -e kvm_run_exit --by reason", 1),
         ("stats t ev --of kvm_run_exit.cpu_index --by reason --hist", 2),
-        // A row for each percentile.
-        ("diff t t ev kvm_run_exit->back --by reason -p 50,90", 2),
+        // A row for each percentile, the mean and the most.
+        ("diff t t ev kvm_run_exit->back --by reason -p 50,90", 4),
     ] {
         let shown = dir.run(line).exits(0).text().to_owned();
         let raw = dir.run(&format!("{line} --raw")).exits(0).text().to_owned();

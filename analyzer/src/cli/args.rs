@@ -381,6 +381,9 @@ pub(crate) struct InfoArgs {
     /// List all events, not only the most frequent
     #[arg(long)]
     pub(crate) all: bool,
+    /// A file with presets of your own, of which it is said, too, whether the trace can answer them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) presets: Vec<PathBuf>,
     /// Draw rates over time, on a terminal, with ASCII only
     #[arg(long)]
     pub(crate) ascii: bool,
@@ -488,6 +491,9 @@ pub(crate) struct LatencyArgs {
     /// Show the slowest ones
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+    /// Of the slowest, only those that took so long or longer
+    #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
+    pub(crate) min: Option<u64>,
     /// Show all events around each of the slowest, up to so long before and behind it
     #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
     pub(crate) context: Option<u64>,

@@ -15,6 +15,8 @@ pub(crate) struct Rows {
 pub(crate) struct Column {
     name: String,
     kind: Kind,
+    /// Whether tables leave it out.
+    is_for_machines: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,14 +96,17 @@ impl Rows {
             let units = self.columns.iter().map(|column| if column.kind == Kind::Since { UNITS[0] } else { unit });
             row.iter().zip(units).map(|(cell, unit)| cut(cell.text(unit))).collect()
         }));
-        let is_left: Vec<_> = (0..self.columns.len())
+        let shown = (0..self.columns.len()).filter(|&column| !self.columns[column].is_for_machines);
+        let is_left: Vec<_> = shown
+            .clone()
             .map(|column| self.rows.iter().all(|row| row[column].is_text()) && self.columns[column].kind == Kind::Plain)
             .collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
-        let widths: Vec<_> = (0..self.columns.len()).map(width).collect();
+        let widths: Vec<_> = shown.map(width).collect();
         let mut table = String::new();
         for line in &lines {
-            let cells = line.iter().zip(&widths).zip(&is_left).map(|((cell, &width), is_left)| {
+            let shown = line.iter().zip(&self.columns).filter(|(_, column)| !column.is_for_machines);
+            let cells = shown.map(|(cell, _)| cell).zip(&widths).zip(&is_left).map(|((cell, &width), is_left)| {
                 if *is_left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
             table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
@@ -112,8 +117,11 @@ impl Rows {
 
     /// The largest unit in which no time but 0 is below 1.
     fn unit(&self) -> Unit {
-        let times =
-            self.rows.iter().flatten().filter_map(|cell| if let Cell::Ns(ns) = cell { Some(*ns) } else { None });
+        let shown = |row: &'_ Vec<Cell>| {
+            let cells = row.iter().zip(&self.columns).filter(|(_, column)| !column.is_for_machines);
+            cells.filter_map(|(cell, _)| if let Cell::Ns(ns) = cell { Some(*ns) } else { None }).collect::<Vec<_>>()
+        };
+        let times = self.rows.iter().flat_map(shown);
         let least_ns = times.filter(|&ns| ns > 0).min().unwrap_or(1);
         UNITS.into_iter().find(|&(_, ns)| ns <= least_ns).unwrap_or(("ns", 1))
     }
@@ -146,17 +154,22 @@ impl Rows {
 
 impl Column {
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Plain }
+        Self { name: name.into(), kind: Kind::Plain, is_for_machines: false }
     }
 
     /// One of times.
     pub(crate) fn time(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Time }
+        Self { name: name.into(), kind: Kind::Time, is_for_machines: false }
+    }
+
+    /// The same, left out of tables if it is only for machines.
+    pub(crate) fn for_machines(self, is_for_machines: bool) -> Self {
+        Self { is_for_machines, ..self }
     }
 
     /// One of places in time, since the trace's start.
     pub(crate) fn since(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Since }
+        Self { name: name.into(), kind: Kind::Since, is_for_machines: false }
     }
 }
 

@@ -13,7 +13,7 @@ use super::explain_filter;
 use super::operation::{
     names as events_of, need_declared, others, question, say_doubts, say_note, say_why_nothing, split,
 };
-use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
+use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES, part_changed};
 use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
@@ -306,7 +306,7 @@ struct Report {
     question: Question,
     /// A row for each group and hop.
     rows: Rows,
-    /// A row for each of their percentiles.
+    /// A row for each of their percentiles, their mean and their most.
     percentiles: Rows,
     rows_in_both: usize,
     /// Percentiles that are the slowest of all in a group.
@@ -326,9 +326,19 @@ impl Report {
             let changes = ["change", "change_low", "change_high"].map(|what| Column::new(name(what)));
             ["old", "new"].map(|what| Column::time(name(what))).into_iter().chain(changes)
         };
+        let of_figure = |name: &str| {
+            let times = ["old", "new"].map(|what| Column::time(format!("{name}_{what}")));
+            times.into_iter().chain([Column::new(format!("{name}_change"))])
+        };
         let mut report = Self {
             question: question.clone(),
-            rows: Rows::new(first().into_iter().chain(pairs()).chain(percentiles.iter().flat_map(of_percentile))),
+            rows: Rows::new(
+                first()
+                    .into_iter()
+                    .chain(pairs())
+                    .chain(percentiles.iter().flat_map(of_percentile))
+                    .chain(["min", "mean", "max"].into_iter().flat_map(of_figure)),
+            ),
             percentiles: Rows::new(
                 first()
                     .into_iter()
@@ -390,6 +400,26 @@ impl Report {
             let mut narrow = first.clone();
             narrow.extend(counts.map(Cell::Count).into_iter().chain([Cell::Text(name)]).chain(times).chain(changes));
             self.percentiles.push(narrow);
+        }
+        let figures = |side: &Option<&mut Latencies>| match side {
+            Some(latencies) => [latencies.least_ns(), latencies.mean_ns(), latencies.most_ns()],
+            None => [None; 3],
+        };
+        for ((name, old), new) in ["min", "mean", "max"].into_iter().zip(figures(&old)).zip(figures(&new)) {
+            let times = [old, new];
+            let change = match times {
+                [Some(old), Some(new)] => part_changed(old, new),
+                _ => None,
+            };
+            let (times, change) = (times.map(Cell::ns), change.map_or(Cell::Empty, Cell::Change));
+            wide.extend(times.clone().into_iter().chain([change.clone()]));
+            // Percentiles say more of the least.
+            if name != "min" {
+                let mut narrow = first.clone();
+                narrow.extend(counts.map(Cell::Count).into_iter().chain([Cell::Text(name.to_owned())]));
+                narrow.extend(times.into_iter().chain([change, Cell::Empty, Cell::Empty]));
+                self.percentiles.push(narrow);
+            }
         }
         self.rows.push(wide);
     }

@@ -65,7 +65,8 @@ impl Report {
             rows
         });
         let is_exact = table.is_exact;
-        let top = top.finish();
+        let mut top = top.finish();
+        top.0.retain(|slow| slow.latency_ns >= args.min.unwrap_or_default());
         Self {
             question: pairing.question().clone(),
             counts: pairing.counts(),
@@ -177,21 +178,25 @@ impl Table<'_> {
         columns.extend([Column::new("pairs"), Column::new("rate_per_s")]);
         columns.extend(latencies::columns(self.percentiles));
         columns.extend(self.has_hops().then(|| Column::new("share")));
+        // Where the time goes, of several groups; tables of hops are wide enough.
+        let is_shown = !self.pairing.question().by.is_empty() && !self.has_hops();
+        columns.extend([Column::time("total"), Column::new("of_all")].map(|column| column.for_machines(!is_shown)));
         columns
     }
 
     fn push(&mut self, measured: Measured, span_ns: u64, from_ns: Option<u64>, rows: &mut Rows) {
         let chain = &self.pairing.question().chain;
+        let whole_ns = measured.groups.iter().map(|group| group.total.sum_ns()).sum();
         for mut group in measured.groups {
             let all_ns = group.total.sum_ns();
             let mut first: Vec<_> = from_ns.map(Cell::Ns).into_iter().collect();
             first.extend(self.pairing.groups.cells(group.id));
             for (stage, hop) in group.hops.iter_mut().enumerate() {
                 let name = hop_name(chain, stage);
-                rows.push(self.row(&first, Some(name), hop, all_ns, span_ns));
+                rows.push(self.row(&first, Some(name), hop, [all_ns, whole_ns], span_ns));
             }
             let all = self.has_hops().then(|| "all".to_owned());
-            rows.push(self.row(&first, all, &mut group.total, all_ns, span_ns));
+            rows.push(self.row(&first, all, &mut group.total, [all_ns, whole_ns], span_ns));
         }
     }
 
@@ -200,21 +205,21 @@ impl Table<'_> {
         first: &[Cell],
         hop: Option<String>,
         latencies: &mut Latencies,
-        all_ns: u128,
+        [all_ns, whole_ns]: [u128; 2],
         span_ns: u64,
     ) -> Vec<Cell> {
         self.is_exact &= latencies.is_exact();
         let pairs = latencies.count();
-        let share = match hop {
-            Some(_) if all_ns > 0 => Some(Cell::Share(latencies.sum_ns() as f64 / all_ns as f64)),
-            Some(_) => Some(Cell::Empty),
-            None => None,
-        };
+        let sum_ns = latencies.sum_ns();
+        let share_of = |all_ns: u128| if all_ns > 0 { Cell::Share(sum_ns as f64 / all_ns as f64) } else { Cell::Empty };
+        let share = hop.as_ref().map(|_| share_of(all_ns));
         let mut row = first.to_vec();
         row.extend(hop.map(Cell::Text));
         row.extend([Cell::Count(pairs), Cell::per_s(pairs, span_ns)]);
         row.extend(latencies.cells(self.percentiles));
         row.extend(share);
+        // Beyond 584 years it is as good as any number.
+        row.extend([Cell::Ns(u64::try_from(sum_ns).unwrap_or(u64::MAX)), share_of(whole_ns)]);
         row
     }
 }
