@@ -37,9 +37,14 @@ impl Change {
         let mut changes: Vec<_> = olds.into_iter().zip(news).map(|(old, new)| change(old, new)).collect();
         changes.sort_unstable_by(f64::total_cmp);
         let [low, high] = BOUNDS.map(|rank| Some(changes[rank - 1]).filter(|change| change.is_finite()));
-        let change = change(old.at_ranks(&[old_rank])[0], new.at_ranks(&[new_rank])[0]);
-        Self { change: Some(change).filter(|change| change.is_finite()), low, high }
+        let change = part_changed(old.at_ranks(&[old_rank])[0], new.at_ranks(&[new_rank])[0]);
+        Self { change, low, high }
     }
+}
+
+/// By what part something has changed, `None` if that cannot be said.
+pub(crate) fn part_changed(old: u64, new: u64) -> Option<f64> {
+    Some(change(old, new)).filter(|change| change.is_finite())
 }
 
 /// Infinite from 0 to anything else.

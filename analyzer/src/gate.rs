@@ -8,7 +8,7 @@ use simpletrace_format::events::{Diagnostic, nearest};
 
 use crate::latencies::{Latencies, Percentile};
 use crate::measure::Measured;
-use crate::pairing::Counts;
+use crate::pairing::{Counts, Pairing};
 
 /// Groups that fail a gate and are told one by one.
 const TOLD: usize = 10;
@@ -32,6 +32,11 @@ enum Figure {
     Replaced,
     Orphans,
     Straddling,
+    Begins,
+    Ignored,
+    Incomplete,
+    Backwards,
+    Late,
     Rate,
     Min,
     Mean,
@@ -80,6 +85,7 @@ enum Amount {
 pub(crate) struct Whole {
     pub(crate) counts: Counts,
     pub(crate) straddling: u64,
+    pub(crate) late: u64,
     pub(crate) span_ns: u64,
 }
 
@@ -121,9 +127,14 @@ impl Gates {
 }
 
 impl Whole {
-    pub(crate) fn new(counts: Counts, measured: &Measured) -> Self {
+    pub(crate) fn new(pairing: &Pairing, measured: &Measured) -> Self {
         let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
-        Self { counts, straddling: measured.straddling, span_ns: last_ns - first_ns }
+        Self {
+            counts: pairing.counts(),
+            straddling: measured.straddling,
+            late: pairing.late(),
+            span_ns: last_ns - first_ns,
+        }
     }
 }
 
@@ -200,46 +211,45 @@ impl Gate {
 }
 
 impl Figure {
-    const NAMES: [&'static str; 9] =
-        ["pairs", "open", "replaced", "orphans", "straddling", "rate_per_s", "min", "mean", "max"];
+    const NAMES: [(&'static str, Self); 14] = [
+        ("pairs", Self::Pairs),
+        ("rate_per_s", Self::Rate),
+        ("min", Self::Min),
+        ("mean", Self::Mean),
+        ("max", Self::Max),
+        ("begins", Self::Begins),
+        ("open", Self::Open),
+        ("replaced", Self::Replaced),
+        ("ignored", Self::Ignored),
+        ("incomplete", Self::Incomplete),
+        ("orphans", Self::Orphans),
+        ("backwards", Self::Backwards),
+        ("straddling", Self::Straddling),
+        ("late", Self::Late),
+    ];
 
     fn parse(text: &str) -> Result<Self, (String, Option<String>)> {
-        Ok(match text {
-            "pairs" => Self::Pairs,
-            "open" => Self::Open,
-            "replaced" => Self::Replaced,
-            "orphans" => Self::Orphans,
-            "straddling" => Self::Straddling,
-            "rate_per_s" => Self::Rate,
-            "min" => Self::Min,
-            "mean" => Self::Mean,
-            "max" => Self::Max,
-            text => match text.strip_prefix('p').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit())) {
-                Some(percentile) => Self::Percentile(percentile.parse().map_err(|message| (message, None))?),
-                None => {
-                    let help = match nearest(text, Self::NAMES) {
-                        Some(name) => format!("did you mean {name}?"),
-                        None => format!("there are {}, and percentiles such as p99.9", Self::NAMES.join(", ")),
-                    };
-                    return Err((format!("nothing that is measured is called '{text}'"), Some(help)));
-                }
-            },
-        })
+        if let Some((_, figure)) = Self::NAMES.into_iter().find(|(name, _)| *name == text) {
+            return Ok(figure);
+        }
+        match text.strip_prefix('p').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit())) {
+            Some(percentile) => Ok(Self::Percentile(percentile.parse().map_err(|message| (message, None))?)),
+            None => {
+                let names = Self::NAMES.map(|(name, _)| name);
+                let help = match nearest(text, names) {
+                    Some(name) => format!("did you mean {name}?"),
+                    None => format!("there are {}, and percentiles such as p99.9", names.join(", ")),
+                };
+                Err((format!("nothing that is measured is called '{text}'"), Some(help)))
+            }
+        }
     }
 
     fn name(&self) -> String {
-        match self {
-            Self::Pairs => "pairs".to_owned(),
-            Self::Open => "open".to_owned(),
-            Self::Replaced => "replaced".to_owned(),
-            Self::Orphans => "orphans".to_owned(),
-            Self::Straddling => "straddling".to_owned(),
-            Self::Rate => "rate_per_s".to_owned(),
-            Self::Min => "min".to_owned(),
-            Self::Mean => "mean".to_owned(),
-            Self::Max => "max".to_owned(),
-            Self::Percentile(percentile) => format!("p{}", percentile.text()),
+        if let Self::Percentile(percentile) = self {
+            return format!("p{}", percentile.text());
         }
+        Self::NAMES.into_iter().find(|(_, figure)| figure == self).map_or_else(String::new, |(name, _)| name.to_owned())
     }
 
     fn is_time(&self) -> bool {
@@ -252,11 +262,16 @@ impl Figure {
 
     fn of_whole(&self, whole: Whole) -> Option<u64> {
         match self {
+            Self::Begins => Some(whole.counts.begins),
             Self::Open => Some(whole.counts.open),
             Self::Replaced => Some(whole.counts.replaced),
+            Self::Ignored => Some(whole.counts.ignored),
+            Self::Incomplete => Some(whole.counts.incomplete),
             Self::Orphans => Some(whole.counts.orphans),
+            Self::Backwards => Some(whole.counts.backwards),
             Self::Straddling => Some(whole.straddling),
-            _ => None,
+            Self::Late => Some(whole.late),
+            Self::Pairs | Self::Rate | Self::Min | Self::Mean | Self::Max | Self::Percentile(_) => None,
         }
     }
 
@@ -271,7 +286,7 @@ impl Figure {
             Self::Mean => latencies.mean_ns().map(Amount::Ns),
             Self::Max => latencies.most_ns().map(Amount::Ns),
             Self::Percentile(percentile) => latencies.at(std::slice::from_ref(percentile))[0].map(Amount::Ns),
-            Self::Open | Self::Replaced | Self::Orphans | Self::Straddling => None,
+            _ => None,
         }
     }
 }

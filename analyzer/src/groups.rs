@@ -1,16 +1,16 @@
 //! What operations or records are grouped by: values of arguments, numbered as they come.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use foldhash::fast::RandomState;
 use simpletrace_format::Value;
 
+use crate::input::read_small;
 use crate::numbers::Numbers;
 use crate::pairing::{By, MAX_BY};
-use crate::render::Cell;
+use crate::render::{Cell, printable};
 
 /// The numbers of a group's values, one for each argument that is grouped by.
 pub(crate) type GroupId = [u32; MAX_BY];
@@ -34,7 +34,7 @@ impl Names {
     ///
     /// The file cannot be read, or a line, which is named, is not so.
     pub(crate) fn load(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read_small(path)?;
         let mut names = HashMap::new();
         for (number, line) in
             (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
@@ -44,6 +44,7 @@ impl Names {
                 Some((u64::from_str_radix(digits, 16).ok()?, name.trim()))
             });
             let Some((pointer, name)) = parts.filter(|(_, name)| !name.is_empty()) else {
+                let line = printable(line);
                 bail!("{}:{number}: '{line}' is no name of a pointer; write 0x55bd4edec9a0=disk0", path.display());
             };
             names.insert(pointer, name.to_owned());
@@ -150,6 +151,11 @@ impl Groups {
         id
     }
 
+    /// Whether a group has values that are not told apart from others.
+    pub(crate) fn is_other(&self, id: GroupId) -> bool {
+        self.terms.iter().zip(id).any(|(_, number)| number == Self::OTHER)
+    }
+
     /// The values of a group, for a row.
     pub(crate) fn cells(&self, id: GroupId) -> impl Iterator<Item = Cell> {
         self.terms.iter().zip(id).map(|(term, number)| {
@@ -177,9 +183,7 @@ impl Groups {
     fn short_name(&self, term: &Term, number: u32, value: &GroupValue) -> Option<String> {
         match value {
             GroupValue::Pointer(pointer) => Some(
-                self.names
-                    .get(*pointer)
-                    .map_or_else(|| format!("{}#{}", term.text, number - Self::OTHER), str::to_owned),
+                self.names.get(*pointer).map_or_else(|| format!("{}#{}", term.text, number - Self::OTHER), printable),
             ),
             GroupValue::Signed(number) => Some(format!("{value} ({})", term.known?.name(Value::Signed(*number))?)),
             GroupValue::Unsigned(number) => Some(format!("{value} ({})", term.known?.name(Value::Unsigned(*number))?)),
@@ -208,7 +212,8 @@ impl Term {
         if let Some(&number) = self.numbers.get(&value) {
             return number;
         }
-        if self.values.len() >= most {
+        // Beside none and the others.
+        if self.values.len() >= most.saturating_add(2) {
             return Groups::OTHER;
         }
         let number = self.values.len() as u32;
@@ -244,7 +249,7 @@ impl std::fmt::Display for GroupValue {
             Self::Unsigned(value) => write!(f, "{value}"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Pointer(value) => write!(f, "{value:#x}"),
-            Self::Text(bytes) => f.write_str(&crate::render::printable(&String::from_utf8_lossy(bytes))),
+            Self::Text(bytes) => f.write_str(&printable(&String::from_utf8_lossy(bytes))),
             Self::Log2(0) => f.write_str("0"),
             Self::Log2(from) => match from.checked_mul(2) {
                 Some(to) => write!(f, "[{from}, {to})"),

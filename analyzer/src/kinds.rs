@@ -31,6 +31,23 @@ pub(crate) struct Kind {
     layout: Option<Layout>,
     /// What did not fit.
     pub(crate) misfits: Misfits,
+    /// Records that were not handed out although they may be of interest by their event's name.
+    pub(crate) left_out: LeftOutRecords,
+}
+
+/// Records that were not handed out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LeftOutRecords {
+    /// First those outside the time that is asked for; then those within, by their process if the event is [selected](Kind::selected), else by the event.
+    pub(crate) by_time_or_else: [u64; 2],
+    /// Those that do not meet a condition.
+    pub(crate) by_condition: u64,
+}
+
+impl LeftOutRecords {
+    pub(crate) fn any(&self) -> bool {
+        self.by_time_or_else.iter().sum::<u64>() + self.by_condition > 0
+    }
 }
 
 impl Kind {
@@ -190,8 +207,8 @@ impl Kinds {
             }
         }
         let is_plain = mapped && predicate.is_none();
-        let misfits = Misfits::default();
-        self.list.push(Kind { index, name, decl, selected, predicate, mapped, is_plain, layout, misfits });
+        let (misfits, left_out) = (Misfits::default(), LeftOutRecords::default());
+        self.list.push(Kind { index, name, decl, selected, predicate, mapped, is_plain, layout, misfits, left_out });
         index
     }
 }

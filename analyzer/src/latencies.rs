@@ -296,6 +296,19 @@ impl Percentile {
     }
 }
 
+/// Checks that each is asked for once, as each has a name of its own.
+///
+/// # Errors
+///
+/// One is given twice.
+pub(crate) fn check_once(percentiles: &[Percentile]) -> anyhow::Result<()> {
+    let is_again = |(place, percentile): &(usize, &Percentile)| percentiles[..*place].contains(percentile);
+    match percentiles.iter().enumerate().find(is_again) {
+        Some((_, percentile)) => anyhow::bail!("-p has {} twice", percentile.text()),
+        None => Ok(()),
+    }
+}
+
 impl std::str::FromStr for Percentile {
     type Err = String;
 
@@ -306,11 +319,14 @@ impl std::str::FromStr for Percentile {
         let wrong = || format!("'{text}' is not a percentile; write a number from 0 to 100, such as 99.9");
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || whole.len() > 3 || !digits(whole) || !digits(fraction) || fraction.len() > MAX_DIGITS {
+        if whole.is_empty() || whole.len() > 3 || !digits(whole) || !digits(fraction) {
             return Err(wrong());
         }
         if text.ends_with('.') {
             return Err(wrong());
+        }
+        if fraction.len() > MAX_DIGITS {
+            return Err(format!("'{text}' has more than {MAX_DIGITS} digits behind its point"));
         }
         let unit = 10u128.pow(fraction.len() as u32);
         let share: u128 = format!("{whole}{fraction}").parse().map_err(|_| wrong())?;

@@ -4,6 +4,8 @@ use crate::chart::Style;
 
 /// Columns, if nobody says how many there are.
 const DEFAULT_COLUMNS: usize = 80;
+/// No terminal has more, and text cannot be padded to any number.
+const MAX_COLUMNS: usize = 1_000;
 
 /// How pictures are drawn on standard output.
 pub(crate) fn style(is_ascii: bool) -> Style {
@@ -18,7 +20,7 @@ pub(crate) fn columns() -> Option<usize> {
             .map(|(columns, _)| usize::from(columns.0))
             .filter(|&columns| columns > 0)
     };
-    said.or_else(of_terminal)
+    said.or_else(of_terminal).map(|columns| columns.min(MAX_COLUMNS))
 }
 
 /// Whether the locale's characters are UTF-8: the first of these variables that is not empty decides.

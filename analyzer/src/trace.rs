@@ -226,6 +226,7 @@ fn admits(
             kind.misfits.count(kind.fit(record.payload), record.offset, file);
         }
         if admitted != Some(true) {
+            kind.left_out.by_condition += 1;
             return false;
         }
     }
@@ -537,6 +538,7 @@ impl Trace {
                     };
                     let kind = self.kinds.at(index);
                     if !(kind.selected && in_window && self.selection.admits_pid(record.pid)) {
+                        kind.left_out.by_time_or_else[usize::from(in_window)] += 1;
                         continue;
                     }
                     if !kind.is_plain {

@@ -47,6 +47,27 @@ fn gate(dir: &Dir, line: &str, conditions: &[&str]) -> (i32, Vec<String>) {
 }
 
 #[test]
+fn a_trace_without_records_is_not_the_same_as_one_with_some() {
+    let dir = Dir::with([("events", EVENTS)]);
+    dir.write("some", sample::sample(ByteOrder::Little));
+    dir.write("empty", sample::trace(ByteOrder::Little, |_| Ok(())));
+    for (line, code, said) in [
+        ("empty some events", 1, "warning: nothing was compared: empty has no record of what is asked for\n"),
+        ("some empty events", 1, "warning: nothing was compared: empty has no record of what is asked for\n"),
+        ("empty empty events", 0, "warning: nothing was compared: both have no record of what is asked for\n"),
+        (
+            "some some events -e never_seen",
+            0,
+            "warning: nothing was compared: both have no record of what is asked for\n",
+        ),
+    ] {
+        let run = dir.run(&format!("diff --first {line}")).exits(code);
+        assert!(run.stderr.contains(said), "{line}: {}", run.stderr);
+    }
+    assert!(!dir.run("diff --first some some events").exits(0).stderr.contains("nothing was compared"));
+}
+
+#[test]
 fn a_gate_on_latencies_sets_the_exit_code_and_says_why() {
     let of_two: Vec<_> = (1..=10).flat_map(|n| [(8, n * 1_000), (64, n * 2_500)]).collect();
     let dir = folder(&[("t", reads(0x1000, &of_two)), ("empty", reads(0, &[]))]);
@@ -147,9 +168,9 @@ fn groups_are_joined_by_their_values() {
     assert_eq!(
         rows(&dir, "old new --by count -p 50"),
         [
-            json!({"count": 8, "pairs_old": 4, "pairs_new": 3, "p50_old_ns": 1_000, "p50_new_ns": 1_500, "p50_change": 0.5, "p50_change_low": 0.5, "p50_change_high": 0.5}),
-            json!({"count": 64, "pairs_old": 2, "pairs_new": 0, "p50_old_ns": 7_000, "p50_new_ns": empty, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty}),
-            json!({"count": 128, "pairs_old": 0, "pairs_new": 1, "p50_old_ns": empty, "p50_new_ns": 9_000, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty}),
+            json!({"count": 8, "pairs_old": 4, "pairs_new": 3, "p50_old_ns": 1_000, "p50_new_ns": 1_500, "p50_change": 0.5, "p50_change_low": 0.5, "p50_change_high": 0.5, "min_old_ns": 1_000, "min_new_ns": 1_500, "min_change": 0.5, "mean_old_ns": 1_000, "mean_new_ns": 1_500, "mean_change": 0.5, "max_old_ns": 1_000, "max_new_ns": 1_500, "max_change": 0.5}),
+            json!({"count": 64, "pairs_old": 2, "pairs_new": 0, "p50_old_ns": 7_000, "p50_new_ns": empty, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty, "min_old_ns": 7_000, "min_new_ns": empty, "min_change": empty, "mean_old_ns": 7_000, "mean_new_ns": empty, "mean_change": empty, "max_old_ns": 7_000, "max_new_ns": empty, "max_change": empty}),
+            json!({"count": 128, "pairs_old": 0, "pairs_new": 1, "p50_old_ns": empty, "p50_new_ns": 9_000, "p50_change": empty, "p50_change_low": empty, "p50_change_high": empty, "min_old_ns": empty, "min_new_ns": 9_000, "min_change": empty, "mean_old_ns": empty, "mean_new_ns": 9_000, "mean_change": empty, "max_old_ns": empty, "max_new_ns": 9_000, "max_change": empty}),
         ]
     );
     let run = dir.call("diff old new --by count -p 50 --on disk").arg(OPERATION).run().exits(0);
@@ -158,10 +179,16 @@ fn groups_are_joined_by_their_values() {
         "\
 disk_read -> disk_done on disk
 
-count  pairs_old  pairs_new  at   old_us  new_us  change    from      to
-    8          4          3  p50   1.000   1.500  +50.0%  +50.0%  +50.0%
-   64          2          0  p50   7.000       -       -       -       -
-  128          0          1  p50       -   9.000       -       -       -
+count  pairs_old  pairs_new  at    old_us  new_us  change    from      to
+    8          4          3  p50    1.000   1.500  +50.0%  +50.0%  +50.0%
+    8          4          3  mean   1.000   1.500  +50.0%       -       -
+    8          4          3  max    1.000   1.500  +50.0%       -       -
+   64          2          0  p50    7.000       -       -       -       -
+   64          2          0  mean   7.000       -       -       -       -
+   64          2          0  max    7.000       -       -       -       -
+  128          0          1  p50        -   9.000       -       -       -
+  128          0          1  mean       -   9.000       -       -       -
+  128          0          1  max        -   9.000       -       -       -
 
         old  new
 begins    6    4
@@ -175,8 +202,8 @@ p50: the slowest of all in some group; the interval says little about what slowe
     assert_eq!(
         run.lines()[..2],
         [
-            "count,pairs_old,pairs_new,p50_old_ns,p50_new_ns,p50_change,p50_change_low,p50_change_high",
-            "8,4,3,1000,1500,0.5,0.5,0.5"
+            "count,pairs_old,pairs_new,p50_old_ns,p50_new_ns,p50_change,p50_change_low,p50_change_high,min_old_ns,min_new_ns,min_change,mean_old_ns,mean_new_ns,mean_change,max_old_ns,max_new_ns,max_change",
+            "8,4,3,1000,1500,0.5,0.5,0.5,1000,1500,0.5,1000,1500,0.5,1000,1500,0.5"
         ]
     );
     let json = dir.call("diff old new --by count -p 50 --on disk -F json").arg(OPERATION).run().exits(0).json();
@@ -193,7 +220,7 @@ p50: the slowest of all in some group; the interval says little about what slowe
         ]
     );
     assert_eq!(json["groups"], json!(rows(&dir, "old new --by count -p 50")));
-    let expected = json!({"begins": 4, "pairs": 4, "open": 0, "replaced": 0, "ignored": 0, "incomplete": 0, "orphans": 0, "backwards": 0, "given_up": 0, "straddling": 0, "late": 0, "exact": true, "span_ns": 3 * 1_500 + 9_000 + 3 * 1_000});
+    let expected = json!({"begins": 4, "pairs": 4, "open": 0, "replaced": 0, "ignored": 0, "incomplete": 0, "orphans": 0, "other_pairs": 0, "backwards": 0, "given_up": 0, "straddling": 0, "late": 0, "exact": true, "span_ns": 3 * 1_500 + 9_000 + 3 * 1_000});
     assert_eq!(json["new"], expected);
 }
 
@@ -299,7 +326,7 @@ fn pointers_are_no_groups_and_each_trace_may_have_its_own_declarations() {
         "disk_read(uint32_t count, void *disk, uint64_t sector) \"\"\ndisk_done(void *disk, int ret) \"\"\n",
     );
     let run = dir.call("diff old new --by count -p 50 --on disk -F csv").arg(OPERATION).run().exits(0);
-    assert_eq!(run.lines()[1], "8,5,1,1000,3000,2,2,2");
+    assert_eq!(run.lines()[1], "8,5,1,1000,3000,2,2,2,1000,3000,2,1000,3000,2,1000,3000,2");
     assert_eq!(
         run.stderr,
         "note: using trace-events (found beside the trace)\nnote: using new-events (found beside the trace)\n"
@@ -528,13 +555,13 @@ fn traces_part_where_names_or_arguments_do_and_nothing_else() {
         first("old sector -e -disk_read -e disk_read", 1).lines().next(),
         Some("they part behind 2 records: sector differs")
     );
-    // One may be longer.
+    // One may be longer, but if the other has nothing, nothing was compared.
     assert_eq!(
-        first("old elsewhere -t -5s --pid 10", 0),
+        first("old elsewhere -t -5s --pid 10", 1),
         format!("the same as far as the new trace goes: 0 records; the old one goes on\n- {one}")
     );
     assert_eq!(
-        first("empty old", 0),
+        first("empty old", 1),
         format!("the same as far as the old trace goes: 0 records; the new one goes on\n+ {one}")
     );
 }

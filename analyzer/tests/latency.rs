@@ -174,18 +174,124 @@ fn real_traces_give_what_pairing_by_hand_gives() {
 
 #[test]
 fn presets_are_of_events_and_arguments_that_qemu_declares() {
-    let Some(folder) = shared::traces("presets_are_of_events_and_arguments_that_qemu_declares", "qemu-8.2") else {
-        return;
-    };
-    let dir = Dir::at(folder.path("qemu-8.2"));
-    let list = dir.run("latency --list -F ndjson").exits(0);
-    let presets = list.ndjson();
-    let mut names: Vec<_> = presets.iter().map(|preset| preset["preset"].as_str().unwrap()).collect();
-    names.retain(|name| *name != "emulator-disk");
-    assert_eq!(names.len(), 17);
-    for name in names {
-        dir.run(&format!("latency kvm-blk.trace trace-events-all --preset {name}")).exits(0);
+    for (version, expected) in [
+        (
+            "qemu-8.2",
+            "9p aio-poll co-mutex dma guest-run io_uring kvm-exits locks nvme qcow2 qmp thread-pool virtio-blk virtio-blk-hops \
+             virtio-scsi virtqueue-elem virtqueue-kick",
+        ),
+        // Of the tools only: no devices.
+        ("qemu-10.2", "aio-poll co-mutex io_uring locks nvme qcow2 qmp thread-pool"),
+    ] {
+        let test = "presets_are_of_events_and_arguments_that_qemu_declares";
+        let Some(folder) = shared::traces(test, version) else { continue };
+        let dir = Dir::at(folder.path(version));
+        let list = dir.run("latency --list -F ndjson").exits(0).ndjson();
+        let mut declared = Vec::new();
+        for name in list.iter().map(|preset| preset["preset"].as_str().unwrap()) {
+            let run = dir.run(&format!("latency img-convert.trace trace-events-all --preset {name}"));
+            match run.code {
+                0 => declared.push(name),
+                _ => assert!(
+                    run.stderr.contains(&format!("error: preset {name}: no event that is declared matches ")),
+                    "{}",
+                    run.stderr
+                ),
+            }
+        }
+        assert_eq!(declared.join(" "), expected, "{version}");
     }
+}
+
+#[test]
+fn a_preset_is_of_the_events_that_a_version_of_qemu_has() {
+    let test = "a_preset_is_of_the_events_that_a_version_of_qemu_has";
+    let Some(folder) = shared::traces(test, "qemu-10.2") else { return };
+    let dir = Dir::at(folder.path("qemu-10.2"));
+    let of = &["req"][..];
+    let expected =
+        by_hand(&dir, "img-convert.trace", &[("thread_pool_submit_aio", of)], ("thread_pool_complete_aio", of));
+    let report = json(&dir, "img-convert.trace trace-events-all --preset thread-pool -p 50", &[]);
+    let group = &report["groups"][0];
+    assert_eq!(expected.len(), 34);
+    assert_eq!(
+        ["pairs", "min_ns", "p50_ns", "max_ns"].map(|field| group[field].as_u64().unwrap()),
+        [34, expected[0], expected[16], expected[33]]
+    );
+    assert_eq!(["open", "orphans", "replaced"].map(|field| report[field].as_u64().unwrap()), [0, 0, 0]);
+    let known = dir.run("info img-convert.trace trace-events-all -F json").exits(0).json()["presets"].clone();
+    assert!(known.as_array().unwrap().contains(&json!("thread-pool")), "{known}");
+}
+
+#[test]
+fn traces_of_two_versions_of_qemu_are_compared_by_a_preset() {
+    let dir = Dir::with([
+        (
+            "old-events",
+            b"luring_co_submit(void *luringcb, int type) \"\"\nluring_process_completion(void *aiocb, int ret) \"\"\n",
+        ),
+        ("new-events", b"luring_co_submit(void *req, int type) \"\"\nluring_cqe_handler(void *req, int ret) \"\"\n"),
+    ]);
+    for (name, end, took_ns) in [("old", "luring_process_completion", 10), ("new", "luring_cqe_handler", 20)] {
+        let bytes = sample::trace(ByteOrder::Little, |writer| {
+            writer.mapping(EventId(0), "luring_co_submit")?;
+            writer.mapping(EventId(1), end)?;
+            writer.event(EventId(0), 100, 1, &[Value::Pointer(7), Value::Signed(1)])?;
+            // EAGAIN, which is no end.
+            writer.event(EventId(1), 105, 1, &[Value::Pointer(7), Value::Signed(-11)])?;
+            writer.event(EventId(1), 100 + took_ns, 1, &[Value::Pointer(7), Value::Signed(0)])
+        });
+        dir.write(name, bytes);
+    }
+    let report = dir.run("diff old new --preset io_uring -p 50 -F json").exits(0).json();
+    let group = &report["groups"][0];
+    assert_eq!(
+        (
+            &group["type"],
+            &group["p50_old_ns"],
+            &group["p50_new_ns"],
+            &report["old"]["orphans"],
+            &report["new"]["orphans"]
+        ),
+        (&json!(1), &json!(10), &json!(20), &json!(0), &json!(0))
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_preset_is_shown_where_it_stands() {
+    let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
+    dir.write("t", sample::trace(ByteOrder::Little, |writer| writer.mapping(EventId(0), "a")));
+    for (value, expected) in [
+        (
+            "operation = 'aa -> b'",
+            "own:4:13: preset x: no event that is declared matches aa\n  operation = 'aa -> b'\n              ^^^^^^^^^\nhelp: did you mean a?",
+        ),
+        (
+            "operation = 'a -> b'\non = 'kk'",
+            "own:5:6: preset x: a has no argument kk; did you mean k?\n  on = 'kk'\n       ^^^^",
+        ),
+        (
+            "operation = 'a -> b'\nby = ['k', 'kk']",
+            "own:5:12: preset x: --by kk: none of the events has an argument kk; did you mean k?\n  by = ['k', 'kk']\n             ^^^^",
+        ),
+        (
+            "operation = 'a -> b'\nwhere = ['a: kk == 3']",
+            "own:5:14: preset x: a has no argument kk\n  where = ['a: kk == 3']\n               ^^\nhelp: did you mean k?",
+        ),
+    ] {
+        dir.write("own", format!("[x]\nabout = 'x'\nexact = true\n{value}\n"));
+        let run = dir.run("latency t events --presets own --preset x").exits(2);
+        assert_eq!(run.stderr, format!("error: {expected}\n"));
+    }
+    // What stands on the command line is not the preset's.
+    let run = dir.run("latency t events --presets own --preset x --on kk").exits(2);
+    assert_eq!(run.stderr, "error: a has no argument kk; did you mean k?\n");
+    dir.write("own", "[x]\nabout = 'x'\nexact = true\noperation = 'a -> b'\nwhere = ['a: k = 3']\n");
+    let run = dir.run("latency --list --presets own").exits(2);
+    assert!(run.stderr.starts_with("error: own:5:16: preset x: '=' means nothing here\n"), "{}", run.stderr);
+    // Reading has a bound.
+    let run = dir.run("latency --list --presets /dev/zero").exits(2);
+    assert_eq!(run.stderr, "error: /dev/zero is larger than 16777216 bytes, so it is something else\n");
 }
 
 #[test]
@@ -343,8 +449,234 @@ fn nothing_found_is_no_error_but_says_why() {
     );
     assert_eq!(
         notes("disk.trace -t 0-1us --on req", "thread_pool_submit -> thread_pool_complete"),
-        ["note: there is no record of thread_pool_submit and none of thread_pool_complete"]
+        [
+            "note: 34 records of thread_pool_submit, none within -t 0-1us",
+            "note: 33 records of thread_pool_complete, none within -t 0-1us",
+        ]
     );
+}
+
+#[test]
+fn why_there_is_nothing_is_what_made_it_so() {
+    let dir = Dir::with([(
+        "events",
+        b"a(int k) \"\"\nb(int k) \"\"\nc(int k) \"\"\nx_walk(int tag) \"\"\nx_read(int k) \"\"\nret_walk(int k) \"\"\n",
+    )]);
+    let write = |records: &[(u64, &str, i64)]| {
+        let names = ["a", "b", "c", "x_walk", "x_read", "ret_walk"];
+        let bytes = sample::trace(ByteOrder::Little, |writer| {
+            (0..).zip(names).try_for_each(|(id, name)| writer.mapping(EventId(id), name))?;
+            records.iter().try_for_each(|&(time_ns, event, key)| {
+                let id = names.iter().position(|name| *name == event).unwrap();
+                writer.event(EventId(id as u64), time_ns, 7, &[Value::Signed(key)])
+            })
+        });
+        dir.write("t", bytes);
+    };
+    let notes = |options: &str, operation: &str| {
+        let run = dir.call(&format!("latency t events --on k {options}")).arg(operation).run().exits(0);
+        assert!(run.text().contains("        0 pairs\n"), "{}", run.text());
+        run.stderr.lines().map(|line| line.strip_prefix("note: ").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    write(&[(100, "a", 1), (150, "b", 1), (200, "a", 2), (250, "b", 2)]);
+    for (options, expected) in [
+        ("-t 1h-", &["2 records of a, none within -t 1h-", "2 records of b, none within -t 1h-"][..]),
+        ("--pid 3 --pid 4", &["2 records of a, none of --pid 3, 4", "2 records of b, none of --pid 3, 4"]),
+        ("-w k==9", &["2 records of a, none let through by -w", "2 records of b, none let through by -w"]),
+        ("--where=a:k==9", &["2 records of a, none let through by -w"]),
+        ("--where=a:k==9 -t 50ns-", &["2 records of a, 1 not within -t 50ns-, 1 not let through by -w"]),
+        (
+            "--where=a:k==1 --where=b:k==2",
+            &[
+                "1 record of a, with keys such as k=1; 1 more not let through by -w",
+                "1 record of b, with keys such as k=2; 1 more not let through by -w",
+                "no key of an end is that of a beginning before it; are these the arguments that they have in common?",
+            ],
+        ),
+    ] {
+        assert_eq!(notes(options, "a -> b"), expected, "{options}");
+    }
+    assert_eq!(notes("", "a -> c"), ["there is no record of c"]);
+    write(&[(100, "a", 1), (150, "c", 1), (160, "b", 1), (200, "c", 1)]);
+    let last = |operation: &str| notes("", operation).pop().unwrap();
+    assert_eq!(last("a -> b -> c"), "1 operation ended without a record of each stage in this order: a -> b -> c");
+    write(&[(100, "b", 1), (150, "b", 2), (160, "c", 3), (200, "a", 1), (210, "a", 2)]);
+    assert_eq!(
+        last("a -> b"),
+        "they have keys in common, but no end comes behind the beginning with its key; is it the other way round?"
+    );
+    assert_eq!(
+        last("b -> a -> c"),
+        "no key of c is that of a beginning before it; are these the arguments that they have in common?"
+    );
+    write(&[(100, "x_read", 1), (110, "ret_walk", 1)]);
+    assert_eq!(
+        last("x_* -> ret_*"),
+        "the * of x_* stands for read, that of ret_* for walk; it has to be the same text"
+    );
+    write(&[(100, "x_walk", 1), (110, "ret_walk", 1)]);
+    assert_eq!(notes("", "x_* -> ret_*"), ["records of x_walk have no arguments for --on k"]);
+}
+
+#[test]
+fn rows_for_machines_come_with_what_the_table_says_of_them() {
+    let said = |line: &str| {
+        let run = demo().run(line).exits(0);
+        let lines = run.stderr.lines().filter(|line| !line.contains("disk.trace-events") && !line.contains("dropped"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = [
+        "note: 2 replaced: had not ended when the next with the same key began",
+        "note: 1 orphans: later records without a beginning before them",
+        "note: 20 straddling: pairs from which events are missing, or may be",
+    ];
+    for (format, expected) in [("csv", &expected[..]), ("ndjson", &expected), ("json", &[]), ("table", &[])] {
+        assert_eq!(said(&format!("latency disk.trace --preset virtio-blk -F {format}")), expected, "{format}");
+        assert_eq!(said(&format!("stats disk.trace --depth --preset virtio-blk -F {format}")), expected, "{format}");
+        let both: Vec<_> =
+            expected.iter().chain(expected).map(|line| line.replace("note: ", "note: disk.trace: ")).collect();
+        assert_eq!(said(&format!("diff disk.trace disk.trace --preset virtio-blk -F {format}")), both, "{format}");
+    }
+    for format in ["csv", "ndjson"] {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk --top 1 -F {format}")).exits(2);
+        assert_eq!(
+            run.stderr,
+            "error: csv and ndjson have rows of one kind, and not those of --top; -F json has them, as `slowest`\n"
+        );
+    }
+    let run = demo().run("latency disk.trace --preset virtio-blk --top 1 --context 1us -F json").exits(2);
+    assert!(run.stderr.starts_with("error: --context is text for people; leave out -F, or "), "{}", run.stderr);
+    // The preset is told from the percentiles, which are exact.
+    let report = json(&demo(), "disk.trace --preset virtqueue-kick", &[]);
+    assert_eq!(
+        (&report["exact"], &report["preset"]),
+        (&json!(true), &json!({ "name": "virtqueue-kick", "exact": false }))
+    );
+}
+
+#[test]
+fn what_could_never_hold_or_be_told_apart_is_an_error() {
+    let dir = Dir::with([("events", b"a(int k, const char *s) \"\"\nb(int k, const char *s) \"\"\n")]);
+    let bytes = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "a")?;
+        writer.event(EventId(0), 10, 1, &[Value::Signed(1), Value::String(b"x")])
+    });
+    dir.write("t", bytes);
+    dir.write("names", b"0x1=a\x1b[31m\n0x2\x1b[31m\n");
+    for (options, expected) in [
+        ("--on s=k", "--on s=k is text in a and a number in b, and these are never equal"),
+        ("--on a.k=b.s", "--on a.k=b.s is text in b and a number in a, and these are never equal"),
+        ("--on k --by s:log2", "--by s:log2: s is text, and has no powers of two; --by s"),
+        ("--on k --by event:log2", "--by event:log2: the name of an event has no powers of two; --by event"),
+        ("--on k --by=", "--by is empty; `--by none` groups by nothing"),
+        ("--on k -p 50,99,50", "-p has 50 twice"),
+        (
+            "--on k -p 99.9999999999999999999999",
+            "invalid value '99.9999999999999999999999' for '--percentiles <PERCENT[,...]>': '99.9999999999999999999999' has more than 15 digits behind its point",
+        ),
+        ("--on k --names /dev/zero", "/dev/zero is larger than 16777216 bytes, so it is something else"),
+        ("--on k --names names", "names:2: '0x2\\u{1b}[31m' is no name of a pointer; write 0x55bd4edec9a0=disk0"),
+    ] {
+        let run = dir.call(&format!("latency t events a->b {options}")).run().exits(2);
+        assert!(run.stderr.starts_with(&format!("error: {expected}\n")), "{options}: {}", run.stderr);
+    }
+    // What is text somewhere only.
+    dir.run("latency t events a->b --on s --by k:log2,pid:log2").exits(0);
+    // What is printed can be gated on.
+    for (name, code) in [("begins", 1), ("open", 1), ("incomplete", 0), ("ignored", 0), ("backwards", 0), ("late", 0)] {
+        dir.call("latency t events a->b --on k --fail-if").arg(&format!("{name} > 0")).run().exits(code);
+    }
+}
+
+#[test]
+fn a_preset_may_be_grouped_by_nothing() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk --by none", &[]);
+    assert_eq!((report["groups"].as_array().unwrap().len(), &report["groups"][0]["pairs"]), (1, &json!(32)));
+    assert_eq!(json(&demo(), "disk.trace --preset virtio-blk", &[])["groups"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn records_of_the_same_time_are_marked_by_their_keys() {
+    let dir = Dir::with([("events", b"a(int k) \"\"\nb(int other) \"\"\n")]);
+    let bytes = sample::trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "a")?;
+        writer.mapping(EventId(1), "b")?;
+        for (id, time_ns, key) in
+            [(0, 100, 1), (0, 100, 2), (1, 100, 3), (1, 150, 2), (1, 200, 1), (1, 200, 4), (0, 200, 1)]
+        {
+            writer.event(EventId(id), time_ns, 1, &[Value::Signed(key)])?;
+        }
+        Ok(())
+    });
+    dir.write("t", bytes);
+    let run = dir.run("latency t events a->b --on k=other --top 1 --context 1ns").exits(0);
+    let marked: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("> ")).collect();
+    assert_eq!(marked, ["> [0.000000100 +0.000000000] 1 a k=1", "> [0.000000200 +0.000000100] 1 b other=1"]);
+}
+
+#[test]
+fn it_is_said_where_the_time_goes() {
+    let report = json(&demo(), "disk.trace --preset virtio-blk", &[]);
+    let groups = report["groups"].as_array().unwrap();
+    let total = |group: &Json| group["total_ns"].as_u64().unwrap();
+    // As the generator knows it.
+    assert_eq!(groups.iter().map(total).sum::<u64>(), 18_406_774);
+    for group in groups {
+        assert_eq!(group["mean_ns"], total(group) / group["pairs"].as_u64().unwrap());
+        assert!((group["of_all"].as_f64().unwrap() - total(group) as f64 / 18_406_774.0).abs() < 1e-9);
+    }
+    let table = |options: &str| {
+        let run = demo().run(&format!("latency disk.trace --preset virtio-blk {options}")).exits(0);
+        run.lines()[2].to_owned()
+    };
+    assert!(table("").ends_with("  total_us  of_all") && !table("--by none").contains("total"));
+    // With hops as well.
+    let report = json(&demo(), "disk.trace --preset virtio-blk-hops --by none", &[]);
+    let groups = report["groups"].as_array().unwrap();
+    assert_eq!((total(&groups[0]) + total(&groups[1]), &groups[2]["of_all"]), (total(&groups[2]), &json!(1.0)));
+}
+
+#[test]
+fn the_slowest_may_have_to_be_slow() {
+    let all = json(&demo(), "disk.trace --preset virtio-blk --top 100", &[])["slowest"].as_array().unwrap().clone();
+    let slow = json(&demo(), "disk.trace --preset virtio-blk --top 100 --min 100us", &[])["slowest"].clone();
+    let expected: Vec<_> = all.iter().filter(|slow| slow["latency_ns"].as_u64().unwrap() >= 100_000).cloned().collect();
+    assert!(all.len() == 32 && !expected.is_empty() && expected.len() < 32);
+    assert_eq!(slow, json!(expected));
+    assert!(json(&demo(), "disk.trace --preset virtio-blk --top 100 --min 1h", &[])["slowest"].is_null());
+}
+
+#[test]
+fn groups_beyond_a_bound_are_one_and_said_to_be() {
+    let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
+    let of = |keys: i64| {
+        let bytes = sample::trace(ByteOrder::Little, |writer| {
+            writer.mapping(EventId(0), "a")?;
+            writer.mapping(EventId(1), "b")?;
+            (0..keys).try_for_each(|key| {
+                writer.event(EventId(0), 10 * key as u64, 1, &[Value::Signed(key)])?;
+                writer.event(EventId(1), 10 * key as u64 + 5, 1, &[Value::Signed(key)])
+            })
+        });
+        dir.write("t", bytes);
+        dir.run("latency t events a->b --on k --by k -F csv").exits(0)
+    };
+    let run = of(10_000);
+    assert_eq!((run.lines().len(), run.stderr.as_str()), (10_001, ""));
+    let run = of(10_003);
+    assert_eq!(run.lines().len(), 10_002);
+    let why = "3 pairs of groups called other: only 10000 groups, and 10000 values of each argument, are told apart";
+    assert_eq!(run.stderr, format!("note: {why}\n"));
+    let report = dir.run("latency t events a->b --on k --by k -F json").exits(0).json();
+    assert_eq!((&report["other_pairs"], &report["groups"][0]["k"]), (&json!(3), &json!("other")));
+    let run = dir.run("latency t events a->b --on k --by k").exits(0);
+    assert!(run.text().ends_with(&format!("          {why}\n")), "{}", &run.text()[run.text().len() - 200..]);
+    let run = dir.run("stats t events --by k -e a -F ndjson").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("pairs", "records")));
+    let run = dir.run("stats t events --of k --by k -F csv").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("3 pairs", "6 records")));
+    let run = dir.run("stats t events --depth a->b --on k --by k -F csv").exits(0);
+    assert_eq!(run.stderr, format!("note: {}\n", why.replace("3 pairs of ", "")));
 }
 
 #[test]
@@ -364,10 +696,12 @@ fn presets_are_listed_copied_and_extended() {
     let list = names("latency --list -F csv");
     assert_eq!(names("latency --list -F csv --presets copy"), list);
     assert_eq!(names("latency --list -F csv --presets own").len(), list.len() + 1);
+    let known = own.run("info t -F json --presets own").exits(0).json()["presets"].clone();
+    assert!(known.as_array().unwrap().contains(&json!("mine")), "{known}");
     let run = own.run("latency t --presets own --preset mine").exits(0);
     assert!(run.stderr.contains("note: mine is not exact: so it is\n"), "{}", run.stderr);
     let run = own.run("latency t --presets bad --preset mine").exits(2);
-    assert!(run.stderr.starts_with("error: bad: TOML parse error at line 4, column 1\n"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: bad:4:1: unknown field `excat`, "), "{}", run.stderr);
 }
 
 #[test]
@@ -377,6 +711,23 @@ fn info_says_which_presets_a_trace_can_answer() {
     for preset in known.as_array().unwrap() {
         let report = json(&demo(), &format!("disk.trace --preset {}", preset.as_str().unwrap()), &[]);
         assert!(report["pairs"].as_u64().unwrap() > 0, "{preset}");
+    }
+}
+
+#[test]
+fn pictures_have_a_greatest_width() {
+    for (columns, width) in [("65600", 1_000), ("18446744073709551615", 1_000), ("1000", 1_000), ("999", 999)] {
+        for line in [
+            "latency disk.trace --preset virtio-blk --hist",
+            "latency disk.trace --preset virtio-blk --heat",
+            "stats disk.trace --of count --hist",
+        ] {
+            let run = demo().call(&format!("{line} --ascii")).env("COLUMNS", columns).run().exits(0);
+            let widest = run.text().lines().map(str::len).max().unwrap();
+            assert!(widest <= width, "{line}: {columns}: {widest}");
+            // A heat map has no more cells than it has values for.
+            assert!(widest > width - 40 || line.contains("--heat"), "{line}: {columns}: {widest}");
+        }
     }
 }
 
@@ -397,8 +748,8 @@ fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
         ("latency t ev kvm_run_exit->back --by reason --hist --top 1 --context 1us", 7),
         ("stats t ev -e kvm_run_exit --by reason", 1),
         ("stats t ev --of kvm_run_exit.cpu_index --by reason --hist", 2),
-        // A row for each percentile.
-        ("diff t t ev kvm_run_exit->back --by reason -p 50,90", 2),
+        // A row for each percentile, the mean and the most.
+        ("diff t t ev kvm_run_exit->back --by reason -p 50,90", 4),
     ] {
         let shown = dir.run(line).exits(0).text().to_owned();
         let raw = dir.run(&format!("{line} --raw")).exits(0).text().to_owned();

@@ -635,7 +635,10 @@ fn nothing_found_is_no_error_but_says_why() {
     assert_eq!(notes("--of device --hist", &[]), ["note: device has no numbers that could be drawn"]);
     assert_eq!(
         notes("--depth -t 0-1us --on req", &["thread_pool_submit -> thread_pool_complete"]),
-        ["note: there is no record of thread_pool_submit and none of thread_pool_complete"]
+        [
+            "note: 34 records of thread_pool_submit, none within -t 0-1us",
+            "note: 33 records of thread_pool_complete, none within -t 0-1us",
+        ]
     );
 }
 

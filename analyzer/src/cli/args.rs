@@ -252,8 +252,8 @@ pub(crate) struct RecordArgs {
     ///
     /// Times count from the first record of the trace; with an @ they are those of its clock (@1234.5-@1240). Units are ns, us,
     /// ms, s (also if there is none), m and h. The start is within the window, the end is not.
-    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<TimeRange>,
+    #[arg(short = 't', long = "time", value_name = "RANGE", allow_hyphen_values = true, value_parser = window)]
+    time: Option<Window>,
     /// Only records of this process; repeat it for more
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
@@ -266,10 +266,34 @@ impl RecordArgs {
             globs,
             conditions: Conditions::parse(&[conditions, &self.filters].concat())?,
             pids: self.pid.clone(),
-            time: self.time.unwrap_or_default(),
+            time: self.time.as_ref().map_or(TimeRange::default(), |window| window.range),
             limit: None,
         })
     }
+
+    /// The window, as it was given.
+    pub(crate) fn window(&self) -> &str {
+        self.time.as_ref().map_or("", |window| &window.text)
+    }
+
+    pub(crate) fn pids(&self) -> &[u32] {
+        &self.pid
+    }
+
+    pub(crate) const fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+}
+
+/// A window of time, with the text that stands for it.
+#[derive(Debug, Clone)]
+struct Window {
+    text: String,
+    range: TimeRange,
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    Ok(Window { text: text.to_owned(), range: text.parse()? })
 }
 
 /// Which events.
@@ -368,6 +392,9 @@ pub(crate) struct InfoArgs {
     /// List all events, not only the most frequent
     #[arg(long)]
     pub(crate) all: bool,
+    /// A file with presets of your own, of which it is said, too, whether the trace can answer them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) presets: Vec<PathBuf>,
     /// Draw rates over time, on a terminal, with ASCII only
     #[arg(long)]
     pub(crate) ascii: bool,
@@ -398,7 +425,7 @@ pub(crate) struct StatsArgs {
     pub(crate) drops: Drops,
     /// Group by arguments or `pid`, with --of and --depth also by `event`; ARG:log2 groups by powers of two
     ///
-    /// An operation that is under way has the arguments of its beginning.
+    /// At most 3. An operation that is under way has the arguments of its beginning.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// Percentiles, by nearest rank
@@ -434,7 +461,7 @@ pub(crate) struct OperationArgs {
     pub(crate) presets: Vec<PathBuf>,
     /// The arguments that the records of one operation have in common; A=B if their names differ
     ///
-    /// Without any, a beginning goes with the next end. Records of different processes never belong together: the pid is a part of every key.
+    /// At most 4. Without any, a beginning goes with the next end. Records of different processes never belong together: the pid is a part of every key.
     /// EVENT.ARG says of which event an argument is, and a.ARG, b.ARG of which stage.
     #[arg(long, value_name = "ARG[,...]")]
     pub(crate) on: Option<String>,
@@ -448,7 +475,7 @@ pub(crate) struct LatencyArgs {
     /// Trace files, read as one, the trace-events file, and the operation: 'BEGIN -> END', 'A|B -> C -> D'
     ///
     /// Events on both sides of a | may stand for each other, a * in two names stands for the same text in both. More than two stages
-    /// are measured each. Files are as for `decode`; what has a -> in it is the operation.
+    /// are measured each; there are at most 16. Files are as for `decode`; what has a -> in it is the operation.
     #[arg(value_name = "TRACE", required_unless_present = "list", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// A trace-events file; repeat it for modules that bring their own
@@ -462,6 +489,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
+    ///
+    /// At most 3. `none` groups by nothing, whatever a preset says.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// What becomes of operations from which events are missing, or may be
@@ -473,6 +502,9 @@ pub(crate) struct LatencyArgs {
     /// Show the slowest ones, at most 100000
     #[arg(long, value_name = "N", value_parser = top)]
     pub(crate) top: Option<usize>,
+    /// Of the slowest, only those that took so long or longer
+    #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
+    pub(crate) min: Option<u64>,
     /// Show all events around each of the slowest, at most 100, up to so long before and behind it
     #[arg(long, value_name = "TIME", requires = "top", value_parser = crate::time::duration_ns)]
     pub(crate) context: Option<u64>,
@@ -499,9 +531,9 @@ pub(crate) struct LatencyArgs {
     pub(crate) format: TableFormat,
     /// Exit with 1 if this holds for any group, such as 'p99 > 2ms'; repeat it for more
     ///
-    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, or open, replaced, orphans or
-    /// straddling of the whole trace; VALUE is a number, for times with a unit. Without any pairs there are no latencies, and a gate on them
-    /// fails.
+    /// NAME >|>=|<|<=|== VALUE. NAME is pairs, rate_per_s, min, mean, max or any percentile (p99.9) of a group, from begin to end (of its hops there
+    /// are no gates), or begins, open, replaced, ignored, incomplete, orphans, backwards, straddling or late of the whole trace; VALUE is a number, for
+    /// times with a unit. Without any pairs there are no latencies, and a gate on them fails.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     #[command(flatten)]
@@ -524,14 +556,14 @@ pub(crate) struct DiffArgs {
     ///
     /// Records are compared in file order: the names of events, and their arguments in order. Times and processes do not count, nor do gaps.
     /// Of an argument that is declared as a pointer only its number counts: pointers of each trace are numbered as they appear, so that it does
-    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end. -e and -w leave events out.
+    /// not matter where things lie in memory; null is null. One trace may go on behind the other's end, if that has any records. -e and -w leave events out.
     #[arg(long, conflicts_with_all = ["preset", "presets", "on", "discipline"])]
     pub(crate) first: bool,
     #[command(flatten)]
     pub(crate) operation: OperationArgs,
     /// Group by arguments, `event` or `pid`; ARG:log2 groups by powers of two
     ///
-    /// Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
+    /// At most 3; `none` groups by nothing, whatever a preset says. Groups of the two traces are the same if their values are. Pointers are not grouped by without --names, as no run has the addresses of
     /// another.
     #[arg(long, value_name = "ARG[:log2][,...]", value_delimiter = ',', conflicts_with = "first")]
     pub(crate) by: Vec<String>,

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::{Serialize, Serializer};
 use simpletrace_format::{ByteOrder, DroppedRecord, Facts};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ const MAX_PIDS: usize = 1000;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let selection = args.select.selection()?;
+    let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
     let files = Files::open(&args.files.files, &args.files.events, true)?;
     let declared = load_events(files.events)?;
     selection.check(declared.as_ref())?;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     })?;
     drop(bar);
 
-    let report = tally.report(&trace);
+    let report = tally.report(&trace, &presets);
     let mut output = Output::create(None, [])?;
     match args.format {
         ReportFormat::Text => {
@@ -203,7 +204,7 @@ impl Tally {
         }
     }
 
-    fn report(mut self, trace: &Trace) -> Report {
+    fn report(mut self, trace: &Trace, presets: &Presets) -> Report {
         self.pids.settle();
         let span = self.span();
         let span_ns = span.map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
@@ -231,8 +232,7 @@ impl Tally {
         let counts = self.kinds.iter().map(|kind| kind.records);
         let over_time = self.rates.finish(span.unwrap_or_default(), counts);
         let recorded: Vec<_> = events.iter().map(|event| event.event.as_str()).collect();
-        let presets =
-            Presets::load([]).map_or(Vec::new(), |presets| presets.answered(&recorded, trace.kinds.declared()));
+        let presets = presets.answered(&recorded, trace.kinds.declared());
         Report {
             over_time,
             schema: "simpletrace-rs.info/1",

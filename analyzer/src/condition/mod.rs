@@ -15,7 +15,8 @@ use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, nearest};
 
 use crate::filter::{DROPPED, Globs, matches};
 use compile::{ALWAYS, Subject, Unfit};
-use parse::{Fault, Name, Parsed, Test};
+pub(crate) use parse::Fault;
+use parse::{Name, Parsed, Test};
 use predicate::Node;
 pub(crate) use predicate::Predicate;
 
@@ -66,6 +67,15 @@ impl Conditions {
             condition.check(globs, declared).map_err(|fault| anyhow!("{}", fault.show(&condition.source)))?;
         }
         Ok(())
+    }
+
+    /// What is wrong with one filter by itself, and if events are given, for them.
+    pub(crate) fn fault_of(source: &str, events: Option<(&Globs, &EventIndex)>) -> Option<Fault> {
+        let check = |parsed| match events {
+            Some((globs, declared)) => Condition { source: source.to_owned(), parsed }.check(globs, Some(declared)),
+            None => Ok(()),
+        };
+        parse::parse(source).and_then(check).err()
     }
 
     /// Says what the records of an event have to meet, if anything.

@@ -12,10 +12,10 @@ const MAX_DEPTH: usize = 100;
 
 /// What is wrong with a filter, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: Span,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
+pub(crate) struct Fault {
+    pub(crate) at: Span,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
 }
 
 impl Fault {
@@ -353,6 +353,9 @@ impl Parser<'_> {
     }
 
     fn one(&mut self) -> Result<Expression, Fault> {
+        if !matches!(self.peek(), Token::Symbol("!" | "(")) {
+            return Ok(Expression::Test(self.test()?));
+        }
         let start = self.span();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -360,7 +363,8 @@ impl Parser<'_> {
         }
         let expression = if let Some(at) = self.takes("!") {
             self.not(at)?
-        } else if let Some(open) = self.takes("(") {
+        } else {
+            let open = self.next();
             let inner = self.any()?;
             if self.takes(")").is_none() {
                 return Err(match self.peek() {
@@ -369,8 +373,6 @@ impl Parser<'_> {
                 });
             }
             inner
-        } else {
-            Expression::Test(self.test()?)
         };
         self.depth -= 1;
         Ok(expression)

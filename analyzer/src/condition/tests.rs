@@ -239,10 +239,11 @@ fn nesting_has_a_limit_and_length_has_none() {
     let nested = |open: &str, close: &str, count: usize| {
         checked(&format!("{}ro{}", open.repeat(count), close.repeat(count)), &[])
     };
-    nested("(", ")", 99).unwrap();
-    nested("!", "", 99).unwrap();
+    nested("(", ")", 100).unwrap();
+    nested("!", "", 100).unwrap();
+    nested("!(", ")", 50).unwrap();
     for (open, close) in [("(", ")"), ("!", ""), ("!(", ")")] {
-        for count in [100, 10_000] {
+        for count in [101, 10_000] {
             let error = nested(open, close, count).unwrap_err().to_string();
             assert!(error.contains("more than 100 parentheses and ! within each other"), "{error}");
         }

@@ -109,9 +109,9 @@ impl Frames {
     pub fn pairs(&self, preset: &str) -> PolarsResult<LazyFrame> {
         let operation = || {
             let presets = Presets::load([])?;
-            let preset = presets.get(preset)?;
+            let preset = presets.get(preset)?.suited(self.source.events());
             let question = preset.question()?;
-            Operation::new(question, &preset.filters, self.source.events(), true)
+            Operation::new(question, &preset.filters(), self.source.events(), true)
         };
         TableScan::frame(&self.source, Table::Pairs(Box::new(operation().map_err(to_polars)?)))
     }

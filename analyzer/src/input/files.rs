@@ -197,6 +197,24 @@ pub(crate) fn read_events(input: Input) -> Result<Vec<u8>> {
     Ok(source)
 }
 
+/// Reads a file of text whole that people write: presets, names of pointers.
+///
+/// # Errors
+///
+/// It cannot be read, is no UTF-8, or is far too large to be one.
+pub(crate) fn read_small(path: &Path) -> Result<String> {
+    const MAX_BYTES: u64 = 1 << 24;
+
+    let cannot_read = || format!("cannot read {}", printable(&path.display().to_string()));
+    let mut text = String::new();
+    let file = fs::File::open(path).with_context(cannot_read)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).with_context(cannot_read)?;
+    if text.len() as u64 > MAX_BYTES {
+        bail!("{} is larger than {MAX_BYTES} bytes, so it is something else", printable(&path.display().to_string()));
+    }
+    Ok(text)
+}
+
 /// Whether a file given without a word on what it is, is a trace-events file: text, or named like one and empty.
 pub(crate) fn looks_like_events(input: &Input) -> bool {
     let named_so = input.name.contains("events") || input.path.as_deref() == Some(Path::new("/dev/null"));

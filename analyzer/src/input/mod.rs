@@ -20,7 +20,7 @@ use crate::render::printable;
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use files::{
-    Declared, Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, open_two, read_events,
+    Declared, Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, open_two, read_events, read_small,
     say_diagnostics,
 };
 pub(crate) use parts::{Part, is_not_found, open_all, sort};

@@ -121,10 +121,35 @@ impl Question {
                 bail!("no event that is declared matches {}", self.chain.stage(stage));
             }
         }
+        self.check_types(&names, declared)?;
         check_by(&self.by, &names, declared, |side, name| {
             self.chain.places(name).iter().any(|place| side.is_of(name, place.stage))
         })?;
         Ok(names)
+    }
+
+    /// Checks that no part of the key is text at one stage and a number at another, so that it would never match.
+    fn check_types(&self, names: &[String], declared: &EventIndex) -> Result<()> {
+        for part in &self.on {
+            // Of each stage, whether it has text and whether it has numbers.
+            let mut has = vec![[false; 2]; self.chain.len()];
+            for name in names {
+                let Some(event) = declared.get(name).and_then(|found| found.event) else { continue };
+                for place in self.chain.places(name) {
+                    let arg = part.arg(name, place.stage).and_then(|arg| event.args.iter().find(|own| own.name == arg));
+                    if let Some(arg) = arg {
+                        has[place.stage][usize::from(!arg.ty.is_string())] = true;
+                    }
+                }
+            }
+            let text = has.iter().position(|has| *has == [true, false]);
+            let number = has.iter().position(|has| *has == [false, true]);
+            if let (Some(text), Some(number)) = (text, number) {
+                let [text, number] = [text, number].map(|stage| self.chain.stage(stage));
+                bail!("--on {part} is text in {text} and a number in {number}, and these are never equal");
+            }
+        }
+        Ok(())
     }
 
     /// Whether keys have text in them, or more parts than two words hold.
@@ -155,6 +180,9 @@ pub(crate) fn check_by(
     if by.len() > MAX_BY {
         bail!("--by has {} arguments, and the most is {MAX_BY}", by.len());
     }
+    if let Some(by) = by.iter().find(|by| by.is_log2 && by.side.arg == "event") {
+        bail!("--by {}: the name of an event has no powers of two; --by event", by.text);
+    }
     for by in by.iter().filter(|by| !matches!(&*by.side.arg, "pid" | "event")) {
         let event = |name: &String| declared.get(name).and_then(|found| found.event);
         let has = |name: &String| {
@@ -166,6 +194,18 @@ pub(crate) fn check_by(
             let all: Vec<_> = all.iter().map(String::as_str).collect();
             bail!("--by {}: {}", by.text, no_such_arg("none of the events has an", &by.side.arg, &all));
         }
+        let is_number = |name: &String| {
+            let arg = event(name).and_then(|event| event.args.into_iter().find(|arg| arg.name == by.side.arg));
+            arg.is_some_and(|arg| !arg.ty.is_string())
+        };
+        if by.is_log2 && !names.iter().filter(|name| has(name)).any(is_number) {
+            bail!(
+                "--by {}: {} is text, and has no powers of two; --by {}",
+                by.text,
+                by.side.arg,
+                by.text.trim_end_matches(":log2")
+            );
+        }
     }
     Ok(())
 }
@@ -175,9 +215,15 @@ pub(crate) fn no_such_arg(lacks: &str, arg: &str, args: &[&str]) -> String {
     let mut args = args.to_vec();
     args.sort_unstable();
     args.dedup();
+    /// As many names as are listed.
+    const SHOWN: usize = 12;
+
     let hint = match nearest(arg, args.iter().copied()) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None if args.is_empty() => "there are none".to_owned(),
+        None if args.len() > SHOWN => {
+            format!("there are {} others, and `simpletrace-rs events -s TEXT` finds them", args.len())
+        }
         None => format!("there are {}", args.join(", ")),
     };
     format!("{lacks} argument {arg}; {hint}")
@@ -345,16 +391,19 @@ impl Key for Box<[u8]> {
     }
 }
 
+/// The parts of a key of these values, as [`Finished::key`] has them.
+pub(crate) fn key_values(values: &[Value<'_>]) -> Vec<KeyValue> {
+    Box::<[u8]>::of(values, ANY_STAR, 0).parts()
+}
+
 /// Keys of so many records are looked at, to be shown some.
 const SAMPLED: u64 = 100;
 
-/// Keeps the first keys that differ.
+/// Keeps the keys that differ.
 #[cold]
 fn sample(samples: &mut Vec<(Vec<KeyValue>, u32)>, values: &[Value<'_>], pid: u32) {
-    const SHOWN: usize = 3;
-
-    let key = (Box::<[u8]>::of(values, ANY_STAR, pid).parts(), pid);
-    if samples.len() < SHOWN && !samples.contains(&key) {
+    let key = (key_values(values), pid);
+    if !samples.contains(&key) {
         samples.push(key);
     }
 }
@@ -621,7 +670,9 @@ impl Pairing {
 
     /// Keys of records of a stage.
     pub(crate) fn samples(&self, stage: usize) -> Vec<String> {
-        let mut pids = self.samples.iter().flatten().map(|&(_, pid)| pid);
+        const SHOWN: usize = 3;
+
+        let mut pids = self.samples.iter().flat_map(|samples| samples.iter().take(SHOWN)).map(|&(_, pid)| pid);
         let first = pids.next();
         let has_several_pids = pids.any(|pid| Some(pid) != first);
         let key = |(parts, pid): &(Vec<KeyValue>, u32)| {
@@ -629,7 +680,17 @@ impl Pairing {
             let pid = has_several_pids.then(|| format!("(pid {pid})"));
             parts.map(|(part, value)| format!("{part}={value}")).chain(pid).collect::<Vec<_>>().join(" ")
         };
-        self.samples[stage].iter().map(key).collect()
+        self.samples[stage].iter().take(SHOWN).map(key).collect()
+    }
+
+    /// Whether a key of the first records of a stage is one of the first records of the first stage.
+    pub(crate) fn shares_key_with_begin(&self, stage: usize) -> bool {
+        self.samples[stage].iter().any(|key| self.samples[0].contains(key))
+    }
+
+    /// Whether records of a kind of event have come that have no arguments for the key.
+    pub(crate) fn lacks_key(&self, kind: usize) -> bool {
+        matches!(self.roles.get(kind), Some(Some(roles)) if roles.is_empty())
     }
 
     /// A key, for a row.

@@ -82,5 +82,11 @@ pub(crate) fn put_count(record: &DroppedRecord, unknown: &str, block: &mut Block
 
 /// A name with nothing in it that a terminal would obey or a line-based reader stumble over.
 pub(crate) fn printable(name: &str) -> String {
-    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    name.chars().flat_map(|c| if is_command(c) { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// Whether a terminal takes a character as a command: those that control, and those that turn round what stands behind them.
+pub(crate) fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

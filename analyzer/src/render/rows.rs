@@ -15,6 +15,8 @@ pub(crate) struct Rows {
 pub(crate) struct Column {
     name: String,
     kind: Kind,
+    /// Whether tables leave it out.
+    is_for_machines: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,16 +94,19 @@ impl Rows {
         let mut lines = vec![self.columns.iter().map(name).collect::<Vec<_>>()];
         lines.extend(self.rows.iter().map(|row| {
             let units = self.columns.iter().map(|column| if column.kind == Kind::Since { UNITS[0] } else { unit });
-            row.iter().zip(units).map(|(cell, unit)| cell.text(unit)).collect()
+            row.iter().zip(units).map(|(cell, unit)| cut(cell.text(unit))).collect()
         }));
-        let is_left: Vec<_> = (0..self.columns.len())
+        let shown = (0..self.columns.len()).filter(|&column| !self.columns[column].is_for_machines);
+        let is_left: Vec<_> = shown
+            .clone()
             .map(|column| self.rows.iter().all(|row| row[column].is_text()) && self.columns[column].kind == Kind::Plain)
             .collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
-        let widths: Vec<_> = (0..self.columns.len()).map(width).collect();
+        let widths: Vec<_> = shown.map(width).collect();
         let mut table = String::new();
         for line in &lines {
-            let cells = line.iter().zip(&widths).zip(&is_left).map(|((cell, &width), is_left)| {
+            let shown = line.iter().zip(&self.columns).filter(|(_, column)| !column.is_for_machines);
+            let cells = shown.map(|(cell, _)| cell).zip(&widths).zip(&is_left).map(|((cell, &width), is_left)| {
                 if *is_left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
             table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
@@ -112,8 +117,11 @@ impl Rows {
 
     /// The largest unit in which no time but 0 is below 1.
     fn unit(&self) -> Unit {
-        let times =
-            self.rows.iter().flatten().filter_map(|cell| if let Cell::Ns(ns) = cell { Some(*ns) } else { None });
+        let shown = |row: &'_ Vec<Cell>| {
+            let cells = row.iter().zip(&self.columns).filter(|(_, column)| !column.is_for_machines);
+            cells.filter_map(|(cell, _)| if let Cell::Ns(ns) = cell { Some(*ns) } else { None }).collect::<Vec<_>>()
+        };
+        let times = self.rows.iter().flat_map(shown);
         let least_ns = times.filter(|&ns| ns > 0).min().unwrap_or(1);
         UNITS.into_iter().find(|&(_, ns)| ns <= least_ns).unwrap_or(("ns", 1))
     }
@@ -146,17 +154,22 @@ impl Rows {
 
 impl Column {
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Plain }
+        Self { name: name.into(), kind: Kind::Plain, is_for_machines: false }
     }
 
     /// One of times.
     pub(crate) fn time(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Time }
+        Self { name: name.into(), kind: Kind::Time, is_for_machines: false }
+    }
+
+    /// The same, left out of tables if it is only for machines.
+    pub(crate) fn for_machines(self, is_for_machines: bool) -> Self {
+        Self { is_for_machines, ..self }
     }
 
     /// One of places in time, since the trace's start.
     pub(crate) fn since(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: Kind::Since }
+        Self { name: name.into(), kind: Kind::Since, is_for_machines: false }
     }
 }
 
@@ -173,7 +186,7 @@ impl Cell {
 
     /// As a table has it, if it is no time.
     pub(crate) fn shown(&self) -> String {
-        self.text(("ns", 1))
+        cut(self.text(("ns", 1)))
     }
 
     fn is_text(&self) -> bool {
@@ -252,6 +265,16 @@ pub(crate) fn plain_text(bytes: &[u8]) -> String {
     }
 }
 
+/// A text as far as a column can be wide: one that is long would pad all rows.
+fn cut(text: String) -> String {
+    const SHOWN: usize = 100;
+
+    match text.char_indices().nth(SHOWN) {
+        Some(_) => text.chars().take(SHOWN - 3).chain("...".chars()).collect(),
+        None => text,
+    }
+}
+
 /// As RFC 4180 quotes.
 fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
@@ -314,6 +337,20 @@ a,b       3  2000.000      -
     fn text_that_is_no_utf8_keeps_its_bytes() {
         let cell = Cell::Value { value: GroupValue::Text(b"a\\\xff".into()), short: None };
         assert_eq!((cell.plain(), cell.json()), (r"a\x5c\xff".to_owned(), json!({ "hex": "615cff" })));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_tables_only() {
+        let mut rows = Rows::new(["s", "n"].map(Column::new));
+        let long = "é".repeat(101);
+        for text in ["é".repeat(100), long.clone()] {
+            let value = GroupValue::Text(text.into_bytes());
+            rows.push(vec![Cell::Value { value, short: None }, Cell::Count(1)]);
+        }
+        let table = rows.table();
+        let lines: Vec<_> = table.lines().skip(1).collect();
+        assert_eq!(lines, [format!("{}  1", "é".repeat(100)), format!("{}...  1", "é".repeat(97))]);
+        assert!(rows.csv().contains(&format!("\n{long},1\n")));
     }
 
     #[test]

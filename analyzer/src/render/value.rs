@@ -3,6 +3,7 @@
 use simpletrace_format::Value;
 
 use super::block::{Block, HEX};
+use super::is_command;
 use crate::kinds::Kind;
 use crate::numbers::Numbers;
 
@@ -51,7 +52,7 @@ fn quoted(bytes: &[u8], block: &mut Block) {
     block.byte(b'"');
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| c.is_control() || matches!(c, '"' | '\\')) {
+        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| is_command(c) || matches!(c, '"' | '\\')) {
             block.put(&rest[..at]);
             match c {
                 '\n' => block.put(r"\n"),
@@ -85,6 +86,7 @@ mod tests {
             ("größe".as_bytes(), r#""größe""#),
             (b"cut \xc3", r#""cut \xc3""#),
             ("\u{9b}".as_bytes(), r#""\u{9b}""#),
+            ("a\u{202e}b\u{2067}".as_bytes(), r#""a\u{202e}b\u{2067}""#),
         ] {
             assert_eq!(written(|block| quoted(bytes, block)), text);
         }

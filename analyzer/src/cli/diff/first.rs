@@ -81,7 +81,21 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome> {
     say::about(&name);
     trace.say_findings();
     say::about("");
-    let parts = if matches!(end.how, How::Parts { .. }) { Outcome::Faulty } else { Outcome::Good };
+    let is_nothing_compared = end.same == 0 && !matches!(end.how, How::Parts { .. });
+    if is_nothing_compared {
+        let which = match end.how {
+            How::OldGoesOn(_) => format!("{} has", names[1]),
+            How::NewGoesOn(_) => format!("{} has", names[0]),
+            How::Same | How::Parts { .. } => "both have".to_owned(),
+        };
+        say::warning(&format!("nothing was compared: {which} no record of what is asked for"));
+    }
+    let goes_on = matches!(end.how, How::OldGoesOn(_) | How::NewGoesOn(_));
+    let parts = if matches!(end.how, How::Parts { .. }) || is_nothing_compared && goes_on {
+        Outcome::Faulty
+    } else {
+        Outcome::Good
+    };
     Ok(outcome.max(trace.outcome(false)).max(parts))
 }
 

@@ -3,7 +3,6 @@
 mod first;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
@@ -11,19 +10,21 @@ use simpletrace_format::events::{ArgType, EventIndex};
 
 use super::args::{DiffArgs, Hist, TableFormat};
 use super::explain_filter;
-use super::operation::{need_declared, question, say_why_nothing, split};
-use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES};
+use super::operation::{
+    names as events_of, need_declared, others, question, say_doubts, say_note, say_why_nothing, split,
+};
+use crate::bootstrap::{CONFIDENCE, Change, RESAMPLES, part_changed};
 use crate::chart::{Style, histograms};
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::{GroupId, GroupValue, Names};
 use crate::input::{Declared, Input, open_two};
-use crate::latencies::{Budget, Latencies, MAX_EXACT, Percentile, error_means};
+use crate::latencies::{Budget, Latencies, MAX_EXACT, Percentile, check_once, error_means};
 use crate::measure::{Group, Measure, Measured};
 use crate::output::Output;
-use crate::pairing::{Counts, Drops, Pairing, Question};
-use crate::presets::{Preset, Presets};
+use crate::pairing::{Counts, Drops, Pairing, Question, late_means, straddling_means};
+use crate::presets::Preset;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::Trace;
@@ -37,32 +38,40 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
         bail!("-e goes with --first; otherwise the operation says which events there are");
     }
     let gates = Gates::parse(&args.fail_if, true)?;
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
+    check_once(&args.percentiles)?;
     let (operations, paths) = split(&args.files)?;
-    let preset = args.operation.preset(&presets)?;
-    let mut question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
+    let preset = args.operation.preset()?;
+    let ask = |preset: Option<Preset>| -> Result<Asked> {
+        let question = question(&args.operation, &operations, &args.by, preset.as_ref())?;
+        Ok(Asked { question: Question { drops: args.drops, ..question }, preset })
+    };
+    // Before anything is opened, so that what is written wrong is told at once.
+    ask(preset.clone())?;
     let [old, new] = open_two(&paths, &args.events)?;
     let [old, new] = [Side::open(old)?, Side::open(new)?];
+    // Each trace as its version of the traced program records the operation.
+    let ask_of = |side: &Side| ask(preset.as_ref().map(|preset| preset.suited(&side.declared)));
+    let mut asked = [ask_of(&old)?, ask_of(&new)?];
     let names = args.names.as_deref().map(Names::load).transpose()?;
     if names.is_none() {
-        leave_out_pointers(&mut question, [&old.declared, &new.declared], preset.is_some())?;
+        leave_out_pointers(&mut asked, [&old.declared, &new.declared])?;
     }
     if args.records.explain_filter {
-        let selection = old.selection(args, &question, preset)?;
+        let selection = old.selection(args, &asked[0])?;
         return explain_filter(&selection, Some(&old.declared));
     }
     let bar = Bar::watch(old.traces.iter().chain(&new.traces).map(Input::progress).collect());
-    let mut sides = [old.read(args, &question, preset)?, new.read(args, &question, preset)?];
+    let mut sides = [old.read(args, &asked[0])?, new.read(args, &asked[1])?];
     drop(bar);
     if args.raw {
         sides.iter_mut().for_each(|side| side.pairing.groups.forget_numbers());
     }
 
-    let wholes = sides.each_ref().map(|side| Whole::new(side.pairing.counts(), &side.measured));
+    let wholes = sides.each_ref().map(|side| Whole::new(&side.pairing, &side.measured));
     let straddling = sides.iter().map(|side| side.measured.straddling).sum::<u64>();
     let mut groups = Groups::of(&mut sides, &names.unwrap_or_default());
     let failures = gates.failures(Some(wholes[0]), wholes[1], &mut groups.gated());
-    let report = Report::new(&question, &mut groups, &args.percentiles);
+    let report = Report::new(&asked[1].question, &mut groups, &args.percentiles);
     let pictures = groups.pictures(args.hist, terminal::style(args.ascii));
     let mut output = Output::create(None, [])?;
     output.block.put(match args.format {
@@ -72,14 +81,15 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
     });
     output.finish()?;
     let mut outcome = Outcome::Good;
-    for side in &sides {
+    for (side, asked) in sides.iter().zip(&asked) {
         say::about(&side.name);
         side.trace.say_findings();
-        say_why_nothing(&side.pairing);
+        side.say_doubts(args.format);
+        say_why_nothing(&side.pairing, &side.trace, &args.records, asked.preset.as_ref());
         outcome = outcome.max(side.trace.outcome(false));
     }
     say::about("");
-    args.operation.say_note(preset);
+    say_note(preset.as_ref());
     if report.rows_in_both == 0 && sides.iter().all(|side| side.pairing.counts().pairs > 0) {
         say::note("no group is in both traces; --by ARG groups by other arguments");
     }
@@ -93,10 +103,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<Outcome> {
 }
 
 /// Takes out of what is grouped by all that is a pointer in either trace, and says so: no run has the addresses of another.
-fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_lack: bool) -> Result<()> {
+fn leave_out_pointers(asked: &mut [Asked; 2], declared: [&EventIndex; 2]) -> Result<()> {
     let mut pointers = Vec::new();
-    for declared in declared {
-        let names = question.names(declared, may_lack)?;
+    for (Asked { question, preset }, declared) in asked.iter().zip(declared) {
+        let names = events_of(question, declared, preset.as_ref())?;
         pointers.extend(question.by.iter().enumerate().filter_map(|(slot, by)| {
             let is_pointer = |name: &String| {
                 let places = question.chain.places(name);
@@ -109,19 +119,23 @@ fn leave_out_pointers(question: &mut Question, declared: [&EventIndex; 2], may_l
             names.iter().any(is_pointer).then_some(slot)
         }));
     }
-    let mut slot = 0;
-    question.by.retain(|by| {
-        let is_pointer = pointers.contains(&slot);
-        if is_pointer {
-            say::note(&format!(
-                "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
-                by.text
-            ));
-        }
-        slot += 1;
-        !is_pointer
-    });
+    for (_, by) in asked[0].question.by.iter().enumerate().filter(|(slot, _)| pointers.contains(slot)) {
+        say::note(&format!(
+            "not grouped by {}: it is a pointer, and no run has the addresses of another; --names says which are the same, --by groups by other arguments",
+            by.text
+        ));
+    }
+    for Asked { question, .. } in asked {
+        let mut slot = 0..;
+        question.by.retain(|_| !slot.next().is_some_and(|slot| pointers.contains(&slot)));
+    }
     Ok(())
+}
+
+/// What is asked of a trace.
+struct Asked {
+    question: Question,
+    preset: Option<Preset>,
 }
 
 /// One of the two traces.
@@ -145,17 +159,18 @@ impl Side {
         Ok(Self { declared, name: side.name, traces: side.traces })
     }
 
-    fn selection(&self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Selection> {
-        let own = preset.map_or(&[][..], |preset| &preset.filters);
-        let globs = Globs::of_names(question.names(&self.declared, preset.is_some())?);
-        let selection = args.records.selection(globs, own)?;
+    fn selection(&self, args: &DiffArgs, Asked { question, preset }: &Asked) -> Result<Selection> {
+        let own = preset.as_ref().map_or(Vec::new(), Preset::filters);
+        let globs = Globs::of_names(events_of(question, &self.declared, preset.as_ref())?);
+        let selection = args.records.selection(globs, &own)?;
         selection.check(Some(&self.declared))?;
         Ok(selection)
     }
 
-    fn read(self, args: &DiffArgs, question: &Question, preset: Option<&Preset>) -> Result<Read> {
-        let selection = self.selection(args, question, preset)?;
-        let names = question.names(&self.declared, preset.is_some())?;
+    fn read(self, args: &DiffArgs, asked: &Asked) -> Result<Read> {
+        let selection = self.selection(args, asked)?;
+        let Asked { question, preset } = asked;
+        let names = events_of(question, &self.declared, preset.as_ref())?;
         let mut pairing = Pairing::new(question.clone(), &names, &self.declared);
         let budget = Budget::new(MAX_EXACT / 2);
         let mut measure = Measure::with(question.chain.len(), args.drops, Some(budget));
@@ -168,6 +183,29 @@ impl Side {
         })?;
         pairing.finish(&mut |out| measure.take(&out));
         Ok(Read { name: self.name, trace, pairing, measured: measure.finish() })
+    }
+}
+
+impl Read {
+    /// How far percentiles and groups are not what they seem; empty texts are no doubts.
+    fn doubts(&self) -> [String; 2] {
+        let inexact = format!("percentiles are {}, as there are more than {} latencies", error_means(), MAX_EXACT / 2);
+        [if is_exact(self) { String::new() } else { inexact }, others(self.other_pairs(), "pair")]
+    }
+
+    /// Pairs of groups that are not told apart.
+    fn other_pairs(&self) -> u64 {
+        let groups = self.measured.groups.iter().filter(|group| self.pairing.groups.is_other(group.id));
+        groups.map(|group| group.total.count()).sum()
+    }
+
+    /// Says on stderr what the table would have said.
+    fn say_doubts(&self, format: TableFormat) {
+        let late = late_means();
+        let straddling = straddling_means(self.pairing.question().drops);
+        let counts = self.pairing.counts().each().into_iter();
+        let others = [("straddling", self.measured.straddling, straddling), ("late", self.pairing.late(), &*late)];
+        say_doubts(format, counts.chain(others), &self.doubts());
     }
 }
 
@@ -265,7 +303,7 @@ struct Report {
     question: Question,
     /// A row for each group and hop.
     rows: Rows,
-    /// A row for each of their percentiles.
+    /// A row for each of their percentiles, their mean and their most.
     percentiles: Rows,
     rows_in_both: usize,
     /// Percentiles that are the slowest of all in a group.
@@ -285,9 +323,19 @@ impl Report {
             let changes = ["change", "change_low", "change_high"].map(|what| Column::new(name(what)));
             ["old", "new"].map(|what| Column::time(name(what))).into_iter().chain(changes)
         };
+        let of_figure = |name: &str| {
+            let times = ["old", "new"].map(|what| Column::time(format!("{name}_{what}")));
+            times.into_iter().chain([Column::new(format!("{name}_change"))])
+        };
         let mut report = Self {
             question: question.clone(),
-            rows: Rows::new(first().into_iter().chain(pairs()).chain(percentiles.iter().flat_map(of_percentile))),
+            rows: Rows::new(
+                first()
+                    .into_iter()
+                    .chain(pairs())
+                    .chain(percentiles.iter().flat_map(of_percentile))
+                    .chain(["min", "mean", "max"].into_iter().flat_map(of_figure)),
+            ),
             percentiles: Rows::new(
                 first()
                     .into_iter()
@@ -350,6 +398,26 @@ impl Report {
             narrow.extend(counts.map(Cell::Count).into_iter().chain([Cell::Text(name)]).chain(times).chain(changes));
             self.percentiles.push(narrow);
         }
+        let figures = |side: &Option<&mut Latencies>| match side {
+            Some(latencies) => [latencies.least_ns(), latencies.mean_ns(), latencies.most_ns()],
+            None => [None; 3],
+        };
+        for ((name, old), new) in ["min", "mean", "max"].into_iter().zip(figures(&old)).zip(figures(&new)) {
+            let times = [old, new];
+            let change = match times {
+                [Some(old), Some(new)] => part_changed(old, new),
+                _ => None,
+            };
+            let (times, change) = (times.map(Cell::ns), change.map_or(Cell::Empty, Cell::Change));
+            wide.extend(times.clone().into_iter().chain([change.clone()]));
+            // Percentiles say more of the least.
+            if name != "min" {
+                let mut narrow = first.clone();
+                narrow.extend(counts.map(Cell::Count).into_iter().chain([Cell::Text(name.to_owned())]));
+                narrow.extend(times.into_iter().chain([change, Cell::Empty, Cell::Empty]));
+                self.percentiles.push(narrow);
+            }
+        }
         self.rows.push(wide);
     }
 
@@ -381,8 +449,10 @@ impl Report {
                 self.at_the_end.join(", ")
             );
         }
-        if !sides.iter().all(is_exact) {
-            text += &format!("percentiles are {}, as there are more than {} latencies\n", error_means(), MAX_EXACT / 2);
+        for (name, side) in ["old", "new"].into_iter().zip(sides) {
+            for line in side.doubts().iter().filter(|line| !line.is_empty()) {
+                text += &format!("{name}: {line}\n");
+            }
         }
         text
     }
@@ -399,6 +469,7 @@ impl Report {
                 numbers(side).into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect();
             let (first_ns, last_ns) = side.measured.span_ns.unwrap_or_default();
             of_side.insert("exact".to_owned(), is_exact(side).into());
+            of_side.insert("other_pairs".to_owned(), side.other_pairs().into());
             of_side.insert("span_ns".to_owned(), (last_ns - first_ns).into());
             put(name, of_side.into());
         }

@@ -4,13 +4,11 @@ mod every;
 mod report;
 mod top;
 
-use std::path::PathBuf;
-
 use anyhow::{Result, bail};
 
 use super::args::{LatencyArgs, TableFormat};
 use super::explain_filter;
-use super::operation::{load, question, say_why_nothing, split};
+use super::operation::{load, names, question, say_note, say_why_nothing, split};
 use crate::chart::{HeatMap, Style};
 use crate::condition::Conditions;
 use crate::filter::{Globs, Selection};
@@ -18,10 +16,11 @@ use crate::findings::Outcome;
 use crate::gate::{Gated, Gates, Whole};
 use crate::groups::Names;
 use crate::input::{Files, Input};
+use crate::latencies::check_once;
 use crate::measure::Measure;
 use crate::output::Output;
 use crate::pairing::{Drops, Out, Pairing, Question};
-use crate::presets::Presets;
+use crate::presets::{Preset, Presets};
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::{Item, Trace};
@@ -33,14 +32,23 @@ pub(super) use top::Top;
 
 pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     let gates = Gates::parse(&args.fail_if, false)?;
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
+    check_once(&args.percentiles)?;
+    if args.context.is_some() && args.format != TableFormat::Table {
+        bail!(
+            "--context is text for people; leave out -F, or take --top alone (-F json), and `decode -t` around its times"
+        );
+    }
+    if args.top.is_some() && matches!(args.format, TableFormat::Csv | TableFormat::Ndjson) {
+        bail!("csv and ndjson have rows of one kind, and not those of --top; -F json has them, as `slowest`");
+    }
     if args.list {
-        return list(&presets, args.format);
+        return list(&args.operation.presets()?, args.format);
     }
     let (operations, paths) = split(&args.files)?;
-    let preset = args.operation.preset(&presets)?;
-    let question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
-    let names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
+    let preset = args.operation.preset()?;
+    // Before anything is opened, so that what is written wrong is told at once.
+    question(&args.operation, &operations, &args.by, preset.as_ref())?;
+    let short_names = args.names.as_deref().map_or(Ok(Names::default()), Names::load)?;
     let files = Files::open(&paths, &args.events, true)?;
     if args.context.is_some() && files.traces.iter().any(|input| input.progress().total.is_none()) {
         bail!("--context reads the trace twice, and a pipe can be read once; write it into a file");
@@ -49,9 +57,12 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         bail!("--context shows what went on around {} at most; take a smaller --top", Slowest::MAX_CONTEXTS);
     }
     let declared = load(files.events)?;
-    let events = question.names(&declared, preset.is_some())?;
-    let conditions = preset.map_or(&[][..], |preset| &preset.filters);
-    let selection = args.records.selection(Globs::of_names(events.clone()), conditions)?;
+    let preset = preset.map(|preset| preset.suited(&declared));
+    let preset = preset.as_ref();
+    let question = Question { drops: args.drops, ..question(&args.operation, &operations, &args.by, preset)? };
+    let events = names(&question, &declared, preset)?;
+    let conditions = preset.map_or(Vec::new(), Preset::filters);
+    let selection = args.records.selection(Globs::of_names(events.clone()), &conditions)?;
     selection.check(Some(&declared))?;
     if args.records.explain_filter {
         return explain_filter(&selection, Some(&declared));
@@ -73,20 +84,20 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
     drop(bar);
 
     let Asked { mut pairing, measure, every, top, heat } = asked;
-    pairing.groups.set_names(names);
+    pairing.groups.set_names(short_names);
     if args.raw {
         pairing.groups.forget_numbers();
     }
     let mut measured = measure.finish();
     let fails = args.drops == Drops::Fail && measured.straddling > 0;
-    let whole = Whole::new(pairing.counts(), &measured);
+    let whole = Whole::new(&pairing, &measured);
     let groups = measured.groups.iter_mut();
     let groups =
         groups.map(|group| Gated { name: pairing.groups.label(group.id), old: None, new: Some(&mut group.total) });
     let failures = gates.failures(None, whole, &mut groups.collect::<Vec<_>>());
     let style = terminal::style(args.ascii);
     let notes = every.as_ref().map_or(Vec::new(), Every::notes);
-    let report = Report::new(&pairing, measured, every, top, args, style);
+    let report = Report::new(&pairing, measured, every, top, args, preset, style);
     let mut output = Output::create(None, [])?;
     output.block.put(report.render(args.format)?);
     if let Some(heat) = heat.filter(|_| args.format == TableFormat::Table) {
@@ -100,12 +111,13 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<Outcome> {
         let selection = Selection { conditions: Conditions::default(), ..selection };
         let mut trace = Trace::new(files.traces, Some(declared), selection);
         trace.formats = args.formats.formats();
-        output.block.put(report.top.context(&mut trace, &question.chain, context_ns, args.raw)?);
+        output.block.put(report.top.context(&mut trace, &question, context_ns, args.raw)?);
     }
     output.finish()?;
     trace.say_findings();
-    args.operation.say_note(preset);
-    say_why_nothing(&pairing);
+    report.say_doubts(args.format);
+    say_note(preset);
+    say_why_nothing(&pairing, &trace, &args.records, preset);
     notes.iter().for_each(|note| say::note(note));
     failures.iter().for_each(|failure| say::error(failure));
     let gated = if fails || !failures.is_empty() { Outcome::Faulty } else { Outcome::Good };
@@ -197,7 +209,9 @@ fn list(presets: &Presets, format: TableFormat) -> Result<Outcome> {
     for (name, preset) in presets.iter() {
         let exact = if preset.exact { "yes" } else { "no" };
         rows.push(
-            [name, exact, &preset.operation, &preset.on, &preset.about].map(|text| Cell::Text(text.to_owned())).into(),
+            [name, exact, preset.operation(), preset.on().unwrap_or_default(), &preset.about]
+                .map(|text| Cell::Text(text.to_owned()))
+                .into(),
         );
     }
     let mut output = Output::create(None, [])?;

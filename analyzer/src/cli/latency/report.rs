@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::args::{LatencyArgs, TableFormat};
 use super::super::draw;
-use super::super::operation::{inexact, number_line};
+use super::super::operation::{inexact, number_line, others, say_doubts};
 use super::every::Every;
 use super::top::{Slowest, Top};
 use crate::chart::{Style, Unit, shares};
@@ -13,6 +13,7 @@ use crate::groups::GroupId;
 use crate::latencies::{self, Latencies, Percentile};
 use crate::measure::Measured;
 use crate::pairing::{Chain, Counts, Pairing, Question, late_means, straddling_means};
+use crate::presets::Preset;
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
@@ -22,6 +23,10 @@ pub(super) struct Report {
     straddling: u64,
     late: u64,
     is_exact: bool,
+    /// Pairs of groups that are not told apart.
+    others: u64,
+    /// What is known of the preset: its name, and whether its key is exact.
+    preset: Option<(String, bool)>,
     span_ns: u64,
     groups: Rows,
     /// By interval, if that was asked for.
@@ -41,12 +46,15 @@ impl Report {
         every: Option<Every>,
         top: Top,
         args: &LatencyArgs,
+        preset: Option<&Preset>,
         style: Style,
     ) -> Self {
         let straddling = measured.straddling;
         let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
         let span_ns = last_ns - first_ns;
         let mut table = Table { pairing, percentiles: &args.percentiles, is_exact: true };
+        let others = measured.groups.iter().filter(|group| pairing.groups.is_other(group.id));
+        let others = others.map(|group| group.total.count()).sum();
         let pictures = pictures(pairing, &mut measured, args, style);
         let mut groups = Rows::new(table.columns(None));
         table.push(measured, span_ns, None, &mut groups);
@@ -57,13 +65,16 @@ impl Report {
             rows
         });
         let is_exact = table.is_exact;
-        let top = top.finish();
+        let mut top = top.finish();
+        top.0.retain(|slow| slow.latency_ns >= args.min.unwrap_or_default());
         Self {
             question: pairing.question().clone(),
             counts: pairing.counts(),
             straddling,
             late: pairing.late(),
             is_exact,
+            others,
+            preset: preset.map(|preset| (preset.name().to_owned(), preset.exact)),
             span_ns,
             groups,
             every,
@@ -97,10 +108,22 @@ impl Report {
         for (name, number, what) in self.numbers() {
             text += &number_line(name, number, &what);
         }
-        if !self.is_exact {
-            text += &inexact("latencies");
+        for line in self.doubts().iter().filter(|line| !line.is_empty()) {
+            text += &format!("          {line}\n");
         }
         text
+    }
+
+    /// How far percentiles and groups are not what they seem; empty texts are no doubts.
+    fn doubts(&self) -> [String; 2] {
+        [if self.is_exact { String::new() } else { inexact("latencies") }, others(self.others, "pair")]
+    }
+
+    /// Says on stderr what the table would have said.
+    pub(super) fn say_doubts(&self, format: TableFormat) {
+        let numbers: Vec<_> = self.numbers().collect();
+        let numbers = numbers.iter().map(|(name, number, what)| (*name, *number, what.as_str()));
+        say_doubts(format, numbers, &self.doubts());
     }
 
     /// What became of all records.
@@ -121,6 +144,10 @@ impl Report {
             put(name, number.into());
         }
         put("exact", self.is_exact.into());
+        put("other_pairs", self.others.into());
+        if let Some((name, exact)) = &self.preset {
+            put("preset", json!({ "name": name, "exact": exact }));
+        }
         put("span_ns", self.span_ns.into());
         put("groups", json!(self.groups.objects().collect::<Vec<_>>()));
         if let Some(every) = &self.every {
@@ -151,21 +178,25 @@ impl Table<'_> {
         columns.extend([Column::new("pairs"), Column::new("rate_per_s")]);
         columns.extend(latencies::columns(self.percentiles));
         columns.extend(self.has_hops().then(|| Column::new("share")));
+        // Where the time goes, of several groups; tables of hops are wide enough.
+        let is_shown = !self.pairing.question().by.is_empty() && !self.has_hops();
+        columns.extend([Column::time("total"), Column::new("of_all")].map(|column| column.for_machines(!is_shown)));
         columns
     }
 
     fn push(&mut self, measured: Measured, span_ns: u64, from_ns: Option<u64>, rows: &mut Rows) {
         let chain = &self.pairing.question().chain;
+        let whole_ns = measured.groups.iter().map(|group| group.total.sum_ns()).sum();
         for mut group in measured.groups {
             let all_ns = group.total.sum_ns();
             let mut first: Vec<_> = from_ns.map(Cell::Ns).into_iter().collect();
             first.extend(self.pairing.groups.cells(group.id));
             for (stage, hop) in group.hops.iter_mut().enumerate() {
                 let name = hop_name(chain, stage);
-                rows.push(self.row(&first, Some(name), hop, all_ns, span_ns));
+                rows.push(self.row(&first, Some(name), hop, [all_ns, whole_ns], span_ns));
             }
             let all = self.has_hops().then(|| "all".to_owned());
-            rows.push(self.row(&first, all, &mut group.total, all_ns, span_ns));
+            rows.push(self.row(&first, all, &mut group.total, [all_ns, whole_ns], span_ns));
         }
     }
 
@@ -174,21 +205,21 @@ impl Table<'_> {
         first: &[Cell],
         hop: Option<String>,
         latencies: &mut Latencies,
-        all_ns: u128,
+        [all_ns, whole_ns]: [u128; 2],
         span_ns: u64,
     ) -> Vec<Cell> {
         self.is_exact &= latencies.is_exact();
         let pairs = latencies.count();
-        let share = match hop {
-            Some(_) if all_ns > 0 => Some(Cell::Share(latencies.sum_ns() as f64 / all_ns as f64)),
-            Some(_) => Some(Cell::Empty),
-            None => None,
-        };
+        let sum_ns = latencies.sum_ns();
+        let share_of = |all_ns: u128| if all_ns > 0 { Cell::Share(sum_ns as f64 / all_ns as f64) } else { Cell::Empty };
+        let share = hop.as_ref().map(|_| share_of(all_ns));
         let mut row = first.to_vec();
         row.extend(hop.map(Cell::Text));
         row.extend([Cell::Count(pairs), Cell::per_s(pairs, span_ns)]);
         row.extend(latencies.cells(self.percentiles));
         row.extend(share);
+        // Beyond 584 years it is as good as any number.
+        row.extend([Cell::Ns(u64::try_from(sum_ns).unwrap_or(u64::MAX)), share_of(whole_ns)]);
         row
     }
 }

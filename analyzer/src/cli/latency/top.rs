@@ -7,9 +7,9 @@ use anyhow::Result;
 
 use super::super::args::Colour;
 use crate::groups::GroupId;
-use crate::pairing::{Chain, Drops, KeyValue, Out};
-use crate::render::{Block, Render as _, Text};
-use crate::trace::{Item, Trace};
+use crate::pairing::{Drops, KeyValue, Out, Picks, Question, key_values};
+use crate::render::{Block, PerKind, Render as _, Text};
+use crate::trace::{Event, Item, Trace};
 
 /// The slowest operations.
 pub(crate) struct Top {
@@ -92,6 +92,33 @@ fn add(heap: &mut BinaryHeap<Reverse<Slow>>, slow: Slow, most: usize) {
     }
 }
 
+/// What events are in an operation: the stage, and how to take the key out of a record.
+struct Roles<'a> {
+    question: &'a Question,
+    of_kinds: PerKind<Vec<(usize, Picks)>>,
+}
+
+impl Roles<'_> {
+    /// Whether a record is one of an operation: of one of its times, with its key.
+    fn is_of(&mut self, slow: &Slow, event: &Event<'_>) -> bool {
+        let Question { chain, on, .. } = self.question;
+        let time_ns = event.record.timestamp_ns;
+        let roles = self.of_kinds.get(event.kind, |kind| {
+            let picks = |stage| Picks::new(kind, on.iter().map(|part| part.arg(&kind.name, stage)), &[], stage);
+            let places = chain.places(&kind.name).into_iter();
+            places.filter_map(|place| Some((place.stage, picks(place.stage)?))).collect()
+        });
+        roles.iter().any(|(stage, picks)| {
+            let own_ns = match stage.checked_sub(1) {
+                None => slow.begin_ns.0,
+                Some(hop) => slow.hops_ns.get(hop).copied().unwrap_or(slow.end_ns()),
+            };
+            let key = || Some(key_values(&picks.take(&event.record, &event.kind.name)?.key[..on.len()]));
+            own_ns == time_ns && key().is_some_and(|key| key.iter().eq(slow.key.iter().take(on.len())))
+        })
+    }
+}
+
 /// The slowest operations, the slowest first.
 pub(crate) struct Slowest(pub(crate) Vec<Slow>);
 
@@ -102,7 +129,14 @@ impl Slowest {
     const MAX_EVENTS: usize = 1_000;
 
     /// All events from so long before each began to so long after it ended, its own marked.
-    pub(crate) fn context(&self, trace: &mut Trace, chain: &Chain, context_ns: u64, is_raw: bool) -> Result<String> {
+    pub(crate) fn context(
+        &self,
+        trace: &mut Trace,
+        question: &Question,
+        context_ns: u64,
+        is_raw: bool,
+    ) -> Result<String> {
+        let mut roles = Roles { question, of_kinds: PerKind::default() };
         let mut text = Text::new(Colour::on_stdout(), None, is_raw);
         let mut around: Vec<(Block, usize)> = self.0.iter().map(|_| (Block::with_capacity(0), 0)).collect();
         let around_ns =
@@ -131,11 +165,7 @@ impl Slowest {
                 }
                 match &item {
                     Item::Event(event) => {
-                        let is_own = [slow.begin_ns.0, slow.end_ns()]
-                            .iter()
-                            .chain(&*slow.hops_ns)
-                            .any(|&own_ns| own_ns == time_ns);
-                        block.put(if is_own && !chain.places(&event.kind.name).is_empty() { "> " } else { "  " });
+                        block.put(if roles.is_of(slow, event) { "> " } else { "  " });
                         text.event(event, block);
                     }
                     Item::Gap(gap) => {

@@ -26,11 +26,11 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
 
     use super::args::{OperationArgs, SqlFormat};
     use super::explain_filter;
-    use super::operation::question;
+    use super::operation::{question, say_note};
     use crate::filter::Globs;
     use crate::frames::{Operation, Source, query};
     use crate::output::Output;
-    use crate::presets::Presets;
+    use crate::presets::Preset;
     use crate::say;
 
     let Some((sql, files)) = args.files.split_last().and_then(|(sql, files)| Some((sql.to_str()?, files))) else {
@@ -59,19 +59,20 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
              take the trace-events-all of the build that wrote the trace",
         );
     }
-    let presets = Presets::load(args.presets.iter().map(PathBuf::as_path))?;
     let is_operation = args.pairs.as_ref().is_some_and(|pairs| pairs.contains("->"));
     let (spelled_out, preset) = if is_operation { (args.pairs.clone(), None) } else { (None, args.pairs.clone()) };
     let operation_args =
         OperationArgs { preset, presets: args.presets.clone(), on: args.on.clone(), discipline: args.discipline };
-    let preset = operation_args.preset(&presets)?;
+    let preset = operation_args.preset()?;
+    let mut suited = None;
     let mut operation = None;
     if args.pairs.is_some() {
-        let spelled_out: Vec<_> = spelled_out.into_iter().map(PathBuf::from).collect();
-        let question = question(&operation_args, &spelled_out, &args.by, preset)?;
         let declared = super::operation::need_declared(source.declared().cloned())?;
-        let filters = preset.map_or(&[][..], |preset| &preset.filters);
-        operation = Some(Operation::new(question, filters, &declared, preset.is_some())?);
+        suited = preset.map(|preset| preset.suited(&declared));
+        let spelled_out: Vec<_> = spelled_out.into_iter().map(PathBuf::from).collect();
+        let question = question(&operation_args, &spelled_out, &args.by, suited.as_ref())?;
+        let filters = suited.as_ref().map_or(Vec::new(), Preset::filters);
+        operation = Some(Operation::new(question, &filters, &declared, suited.is_some())?);
     }
     let answer = query(&source, operation, sql)?;
     let inputs = source.paths().iter().map(PathBuf::as_path);
@@ -88,6 +89,6 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
     }
     output.finish()?;
     answer.say_findings();
-    operation_args.say_note(preset);
+    say_note(suited.as_ref());
     Ok(answer.outcome())
 }

@@ -10,7 +10,7 @@ use simpletrace_format::events::EventIndex;
 
 use super::super::args::StatsArgs;
 use super::super::explain_filter;
-use super::super::operation::{inexact, load, number_line};
+use super::super::operation::{inexact, load, number_line, others, parse_by, say_doubts};
 use super::{NO_STAGE, array, is_of, members, names, print, selected_names};
 use crate::findings::Outcome;
 use crate::groups::{GroupId, Groups};
@@ -25,7 +25,8 @@ use crate::trace::{Event, Item, Trace};
 
 pub(super) fn run(args: &StatsArgs, paths: &[PathBuf]) -> Result<Outcome> {
     // Each event has rows of its own anyway.
-    let by = args.by.iter().filter(|by| *by != "event").map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
+    let by = parse_by(&args.by)?;
+    let by: Vec<_> = by.into_iter().filter(|by| by.text != "event").collect();
     let names = names(args.names.as_ref())?;
     let selection = args.select.selection()?;
     let files = Files::open(paths, &args.files.events, true)?;
@@ -164,6 +165,10 @@ impl Arrivals {
         let is_exact = list.iter().all(|source| source.intervals.is_exact());
         let records: u64 = list.iter().map(|source| source.records).sum();
         let late = self.order.late;
+        let others_records =
+            list.iter().filter(|source| self.groups.is_other(source.group)).map(|source| source.records).sum();
+        let doubts =
+            [if is_exact { String::new() } else { inexact("of these times") }, others(others_records, "record")];
         let text = || {
             let mut text = "how often each event comes, and the time from each record to the next\n".to_owned();
             if !rows.is_empty() {
@@ -172,8 +177,8 @@ impl Arrivals {
             self.groups.legend().iter().for_each(|line| text += &format!("{line}\n"));
             text += &format!("{records:>9} records\n");
             text += &number_line("late", late, &late_means());
-            if !is_exact {
-                text += &inexact("of these times");
+            for line in doubts.iter().filter(|line| !line.is_empty()) {
+                text += &format!("          {line}\n");
             }
             text
         };
@@ -182,9 +187,12 @@ impl Arrivals {
             ("span_ns", span_ns.into()),
             ("late", late.into()),
             ("exact", is_exact.into()),
+            ("other_records", others_records.into()),
             ("events", array(&rows)),
         ]);
-        print(args.format, text, json, &rows)
+        print(args.format, text, json, &rows)?;
+        say_doubts(args.format, [("late", late, &*late_means())], &doubts);
+        Ok(())
     }
 }
 

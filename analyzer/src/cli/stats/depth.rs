@@ -10,34 +10,39 @@ use serde_json::Value;
 
 use super::super::args::StatsArgs;
 use super::super::explain_filter;
-use super::super::operation::{MAX_INTERVALS, load, number_line, question, say_why_nothing, too_many_intervals};
+use super::super::operation::{
+    MAX_INTERVALS, load, names as events_of, number_line, parse_by, question, say_doubts, say_note, say_why_nothing,
+    told_apart, too_many_intervals,
+};
 use super::{array, members, names, print};
 use crate::filter::Globs;
 use crate::findings::Outcome;
 use crate::groups::{GroupId, GroupValue, Groups};
 use crate::input::{Files, Input};
 use crate::measure::Measure;
-use crate::pairing::{By, Change, Drops, Ended, Out, Pairing, Question, check_by, late_means, straddling_means};
-use crate::presets::Presets;
+use crate::pairing::{Change, Drops, Ended, Out, Pairing, Question, check_by, late_means, straddling_means};
+use crate::presets::Preset;
 use crate::progress::Bar;
 use crate::render::{Cell, Column, Rows};
 use crate::trace::{Item, Trace};
 
 pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -> Result<Outcome> {
-    let presets = Presets::load(args.operation.presets.iter().map(PathBuf::as_path))?;
-    let preset = args.operation.preset(&presets)?;
+    let preset = args.operation.preset()?;
     // Not by what the preset groups by, which the beginning of an operation may not have.
-    let by = args.by.iter().map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
-    let question = question(&args.operation, operations, &[], preset)?;
-    let question = Question { by: Vec::new(), drops: args.drops, ..question };
-    let mut selection = args.select.selection_with(preset.map_or(&[], |preset| &preset.filters))?;
-    if !selection.globs.is_empty() {
+    let by = parse_by(&args.by)?;
+    question(&args.operation, operations, &[], preset.as_ref())?;
+    if !args.select.selection()?.globs.is_empty() {
         bail!("-e does not go with --depth, as the operation says which events it is about");
     }
     let short_names = names(args.names.as_ref())?;
     let files = Files::open(paths, &args.files.events, true)?;
     let declared = load(files.events)?;
-    let events = question.names(&declared, preset.is_some())?;
+    let preset = preset.map(|preset| preset.suited(&declared));
+    let preset = preset.as_ref();
+    let question = question(&args.operation, operations, &[], preset)?;
+    let question = Question { by: Vec::new(), drops: args.drops, ..question };
+    let mut selection = args.select.selection_with(&preset.map_or(Vec::new(), Preset::filters))?;
+    let events = events_of(&question, &declared, preset)?;
     let begins = |name: &String| question.chain.places(name).iter().any(|place| place.stage == 0);
     let begins: Vec<_> = events.iter().filter(|name| begins(name)).cloned().collect();
     check_by(&by, &begins, &declared, |side, name| side.is_of(name, 0))
@@ -72,8 +77,8 @@ pub(super) fn run(args: &StatsArgs, operations: &[PathBuf], paths: &[PathBuf]) -
     }
     report(args, &pairing, &depth)?;
     trace.say_findings();
-    args.operation.say_note(preset);
-    say_why_nothing(&pairing);
+    say_note(preset);
+    say_why_nothing(&pairing, &trace, &args.select.records, preset);
     let fails = args.drops == Drops::Fail && depth.straddling > 0;
     Ok(trace.outcome(false).max(if fails { Outcome::Faulty } else { Outcome::Good }))
 }
@@ -454,6 +459,8 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
         }
     }
     let every = depth.every.map(|_| every_rows);
+    let is_other = depth.groups.iter().any(|(id, _)| pairing.groups.is_other(*id));
+    let others = if is_other { format!("groups called other: {}", told_apart()) } else { String::new() };
     let (late, straddling) = (pairing.late(), straddling_means(args.drops));
     let text = || {
         let mut text = format!("{}\n", pairing.question());
@@ -468,7 +475,8 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
         let numbers = pairing.counts().each();
         numbers.into_iter().for_each(|(name, number, what)| text += &number_line(name, number, what));
         text += &number_line("straddling", depth.straddling, straddling);
-        text + &number_line("late", late, &late_means())
+        text += &number_line("late", late, &late_means());
+        if others.is_empty() { text } else { text + &format!("          {others}\n") }
     };
     let on: Vec<_> = pairing.question().on.iter().map(ToString::to_string).collect();
     let mut json = members([("operation", pairing.question().chain.to_string().into()), ("on", on.into())]);
@@ -484,7 +492,12 @@ fn report(args: &StatsArgs, pairing: &Pairing, depth: &Depth) -> Result<()> {
     json.extend(depth.is_grouped.then(|| ("groups".to_owned(), array(&whole))));
     json.extend(members([("depths", array(&depths))]));
     json.extend(every.as_ref().map(|every| ("every".to_owned(), array(every))));
-    print(args.format, text, json, every.as_ref().unwrap_or(&depths))
+    print(args.format, text, json, every.as_ref().unwrap_or(&depths))?;
+    let late_means = late_means();
+    let numbers = pairing.counts().each().into_iter();
+    let numbers = numbers.chain([("straddling", depth.straddling, straddling), ("late", late, &*late_means)]);
+    say_doubts(args.format, numbers, &[others]);
+    Ok(())
 }
 
 #[cfg(test)]

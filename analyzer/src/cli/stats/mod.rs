@@ -15,6 +15,7 @@ use super::operation::split;
 use crate::filter::Selection;
 use crate::findings::Outcome;
 use crate::groups::Names;
+use crate::latencies::check_once;
 use crate::output::Output;
 use crate::pairing::Side;
 use crate::render::Rows;
@@ -24,6 +25,7 @@ const SCHEMA: &str = "simpletrace-rs.stats/1";
 
 pub(crate) fn run(args: &StatsArgs) -> Result<Outcome> {
     let (operations, paths) = split(&args.files.files)?;
+    check_once(&args.percentiles)?;
     if args.depth {
         return depth::run(args, &operations, &paths);
     }

@@ -10,7 +10,7 @@ use simpletrace_format::Value;
 use simpletrace_format::events::EventIndex;
 
 use super::super::args::{StatsArgs, TableFormat};
-use super::super::operation::{inexact, load};
+use super::super::operation::{inexact, load, others, parse_by, say_doubts};
 use super::super::{draw, explain_filter};
 use super::{NO_STAGE, array, is_of, members, names, print, selected_names};
 use crate::chart::{Style, Unit};
@@ -34,7 +34,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(args: &StatsArgs, of: &str, paths: &[PathBuf]) -> Result<Outcome> {
     let side = Side::parse(of)?;
-    let by = args.by.iter().map(|by| By::parse(by)).collect::<Result<Vec<_>>>()?;
+    let by = parse_by(&args.by)?;
     let short_names = names(args.names.as_ref())?;
     let mut selection = args.select.selection()?;
     let files = Files::open(paths, &args.files.events, true)?;
@@ -216,6 +216,20 @@ impl Values {
             }
             not_shown += named.len().saturating_sub(SHOWN);
         }
+        let others_records =
+            list.iter().filter(|group| self.groups.is_other(group.id)).map(|group| group.records).sum();
+        let said_if = |is_so: bool, text: String| if is_so { text } else { String::new() };
+        let shown = count(not_shown as u64, "value");
+        let counted = count(untold, "record");
+        let doubts = [
+            said_if(not_shown > 0, format!("{shown} not shown: those of a group beyond its {SHOWN} most frequent")),
+            said_if(
+                untold > 0,
+                format!("{counted} of values beyond the first {MAX_DISTINCT} different ones: only counted"),
+            ),
+            said_if(!is_exact, inexact("numbers")),
+            others(others_records, "record"),
+        ];
         let style = terminal::style(args.ascii);
         let text = || {
             let mut text = format!("{of}\n");
@@ -227,26 +241,15 @@ impl Values {
             if !legend.is_empty() {
                 text += &format!("\n{}\n", legend.join("\n"));
             }
-            if not_shown > 0 {
-                text += &format!(
-                    "\n{} not shown: those of a group beyond its {SHOWN} most frequent\n",
-                    count(not_shown as u64, "value")
-                );
-            }
-            if untold > 0 {
-                text += &format!(
-                    "\n{} of values beyond the first {MAX_DISTINCT} different ones: only counted\n",
-                    count(untold, "record")
-                );
-            }
-            if !is_exact {
-                text += &inexact("numbers");
+            for line in doubts.iter().filter(|line| !line.is_empty()) {
+                text += &format!("\n{line}\n");
             }
             text
         };
         let json = members([
             ("of", of.into()),
             ("exact", is_exact.into()),
+            ("other_records", others_records.into()),
             ("untold", untold.into()),
             ("values_not_shown", not_shown.into()),
             ("groups", array(&groups)),
@@ -254,6 +257,7 @@ impl Values {
         ]);
         let rows = if has_numbers { &groups } else { &values };
         print(args.format, text, json, rows)?;
+        say_doubts(args.format, [], &doubts);
         if has_numbers && !values.is_empty() && matches!(args.format, TableFormat::Csv | TableFormat::Ndjson) {
             say::note("some values are no numbers; -F json has them, too");
         }
