@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
 use simpletrace_format::{ByteOrder, EventId, Value};
-use support::sample::{self, facts, trace};
+use support::sample::{facts, trace};
 use support::{Dir, shared};
 
 /// The folder with the demo trace, of whose making fixtures/tests/shipped.rs knows more.
@@ -233,7 +233,7 @@ fn traces_of_two_versions_of_qemu_are_compared_by_a_preset() {
         ("new-events", b"luring_co_submit(void *req, int type) \"\"\nluring_cqe_handler(void *req, int ret) \"\"\n"),
     ]);
     for (name, end, took_ns) in [("old", "luring_process_completion", 10), ("new", "luring_cqe_handler", 20)] {
-        let bytes = sample::trace(ByteOrder::Little, |writer| {
+        let bytes = trace(ByteOrder::Little, |writer| {
             writer.mapping(EventId(0), "luring_co_submit")?;
             writer.mapping(EventId(1), end)?;
             writer.event(EventId(0), 100, 1, &[Value::Pointer(7), Value::Signed(1)])?;
@@ -260,7 +260,7 @@ fn traces_of_two_versions_of_qemu_are_compared_by_a_preset() {
 #[test]
 fn what_is_wrong_with_a_preset_is_shown_where_it_stands() {
     let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
-    dir.write("t", sample::trace(ByteOrder::Little, |writer| writer.mapping(EventId(0), "a")));
+    dir.write("t", trace(ByteOrder::Little, |writer| writer.mapping(EventId(0), "a")));
     for (value, expected) in [
         (
             "operation = 'aa -> b'",
@@ -464,7 +464,7 @@ fn why_there_is_nothing_is_what_made_it_so() {
     )]);
     let write = |records: &[(u64, &str, i64)]| {
         let names = ["a", "b", "c", "x_walk", "x_read", "ret_walk"];
-        let bytes = sample::trace(ByteOrder::Little, |writer| {
+        let bytes = trace(ByteOrder::Little, |writer| {
             (0..).zip(names).try_for_each(|(id, name)| writer.mapping(EventId(id), name))?;
             records.iter().try_for_each(|&(time_ns, event, key)| {
                 let id = names.iter().position(|name| *name == event).unwrap();
@@ -557,7 +557,7 @@ fn rows_for_machines_come_with_what_the_table_says_of_them() {
 #[test]
 fn what_could_never_hold_or_be_told_apart_is_an_error() {
     let dir = Dir::with([("events", b"a(int k, const char *s) \"\"\nb(int k, const char *s) \"\"\n")]);
-    let bytes = sample::trace(ByteOrder::Little, |writer| {
+    let bytes = trace(ByteOrder::Little, |writer| {
         writer.mapping(EventId(0), "a")?;
         writer.event(EventId(0), 10, 1, &[Value::Signed(1), Value::String(b"x")])
     });
@@ -598,7 +598,7 @@ fn a_preset_may_be_grouped_by_nothing() {
 #[test]
 fn records_of_the_same_time_are_marked_by_their_keys() {
     let dir = Dir::with([("events", b"a(int k) \"\"\nb(int other) \"\"\n")]);
-    let bytes = sample::trace(ByteOrder::Little, |writer| {
+    let bytes = trace(ByteOrder::Little, |writer| {
         writer.mapping(EventId(0), "a")?;
         writer.mapping(EventId(1), "b")?;
         for (id, time_ns, key) in
@@ -650,7 +650,7 @@ fn the_slowest_may_have_to_be_slow() {
 fn groups_beyond_a_bound_are_one_and_said_to_be() {
     let dir = Dir::with([("events", b"a(int k) \"\"\nb(int k) \"\"\n")]);
     let of = |keys: i64| {
-        let bytes = sample::trace(ByteOrder::Little, |writer| {
+        let bytes = trace(ByteOrder::Little, |writer| {
             writer.mapping(EventId(0), "a")?;
             writer.mapping(EventId(1), "b")?;
             (0..keys).try_for_each(|key| {
@@ -734,7 +734,7 @@ fn pictures_have_a_greatest_width() {
 #[test]
 fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
     let dir = Dir::with([("ev", b"kvm_run_exit(int cpu_index, uint32_t reason) \"\"\nback(int cpu_index) \"\"\n")]);
-    let trace = sample::trace(ByteOrder::Little, |writer| {
+    let bytes = trace(ByteOrder::Little, |writer| {
         writer.mapping(EventId(0), "kvm_run_exit")?;
         writer.mapping(EventId(1), "back")?;
         for number in 0..4 {
@@ -743,7 +743,7 @@ fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
         }
         Ok(())
     });
-    dir.write("t", trace);
+    dir.write("t", bytes);
     for (line, named) in [
         ("latency t ev kvm_run_exit->back --by reason --hist --top 1 --context 1us", 7),
         ("stats t ev -e kvm_run_exit --by reason", 1),
@@ -762,7 +762,7 @@ fn raw_leaves_out_what_numbers_mean_wherever_tables_say_it() {
         }
     }
     let parted = "diff t - ev --first";
-    let other = sample::trace(ByteOrder::Little, |writer| {
+    let other = trace(ByteOrder::Little, |writer| {
         writer.mapping(EventId(0), "kvm_run_exit")?;
         writer.event(EventId(0), 7, 1, &[Value::Signed(0), Value::Unsigned(6)])
     });

@@ -13,8 +13,7 @@ mod text;
 pub(crate) use dataset::DataSet;
 pub(crate) use file::{ColumnFile, ColumnFormat};
 #[cfg(feature = "frames")]
-pub(crate) use table::fields;
-pub(crate) use table::{EventTable, Wanted};
+pub(crate) use table::{EventTable, Wanted, fields};
 pub(crate) use text::Oddities;
 #[cfg(feature = "frames")]
 pub(crate) use text::put_text;

@@ -29,6 +29,7 @@ pub(crate) enum Wanted<'a> {
     /// With the time of day, or without.
     All { wall: bool },
     /// In the order of the event's columns, whatever theirs is.
+    #[cfg_attr(not(feature = "frames"), expect(dead_code))]
     Named(&'a [String]),
 }
 
