@@ -15,6 +15,7 @@ mod operation;
 mod recover;
 mod repair;
 mod slice;
+#[cfg(feature = "frames")]
 mod sql;
 mod stats;
 
@@ -57,7 +58,10 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
         args::Command::Latency(args) => latency::run(&args),
         args::Command::Diff(args) => diff::run(&args),
         args::Command::Stats(args) => stats::run(&args),
+        #[cfg(feature = "frames")]
         args::Command::Sql(args) => sql::run(&args),
+        #[cfg(not(feature = "frames"))]
+        args::Command::Sql(_) => Err(not_built("sql", "frames")),
         args::Command::Events(args) => events::run(&args),
         args::Command::Check(args) => check::run(&args),
         args::Command::Recover(args) => recover::run(&args),
@@ -73,7 +77,7 @@ fn dispatch(command: args::Command) -> Result<Outcome> {
 }
 
 /// A part that this program was built without.
-#[cfg(not(feature = "columns"))]
+#[cfg(not(feature = "frames"))]
 fn not_built(what: &str, feature: &str) -> anyhow::Error {
     anyhow::anyhow!("this simpletrace-rs was built without {what}; build it with `--features {feature}`")
 }

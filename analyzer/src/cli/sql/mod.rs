@@ -1,38 +1,24 @@
 //! `sql`: asks a trace in SQL.
 
-#[cfg(feature = "frames")]
 mod print;
 
-use anyhow::Result;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::args::SqlArgs;
+use anyhow::{Context as _, Result, bail};
+
+use super::args::{OperationArgs, SqlArgs, SqlFormat};
+use super::explain_filter;
+use super::operation::{need_declared, question, say_note};
+use crate::filter::Globs;
 use crate::findings::Outcome;
+use crate::frames::{Operation, Source, query};
+use crate::output::Output;
+use crate::presets::Preset;
+use crate::say;
 
-/// Without dataframes there is only this.
-#[cfg(not(feature = "frames"))]
-pub(crate) fn run(_: &SqlArgs) -> Result<Outcome> {
-    anyhow::bail!(
-        "this simpletrace-rs was built without dataframes, which `sql` needs; build it with its default features \
-         (cargo install simpletrace-rs), or with --features frames"
-    )
-}
-
-#[cfg(feature = "frames")]
 pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
-    use std::path::PathBuf;
-    use std::sync::Arc;
-
-    use anyhow::{Context as _, bail};
-
-    use super::args::{OperationArgs, SqlFormat};
-    use super::explain_filter;
-    use super::operation::{question, say_note};
-    use crate::filter::Globs;
-    use crate::frames::{Operation, Source, query};
-    use crate::output::Output;
-    use crate::presets::Preset;
-    use crate::say;
-
     let Some((sql, files)) = args.files.split_last().and_then(|(sql, files)| Some((sql.to_str()?, files))) else {
         bail!("the query is not valid UTF-8");
     };
@@ -44,7 +30,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
     if files.is_empty() {
         bail!("no trace is given, only a query");
     }
-    let to_terminal = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     if args.format == SqlFormat::Parquet && to_terminal {
         bail!("a Parquet file is not for a terminal; write it to a file (-o FILE)");
     }
@@ -67,7 +53,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
     let mut suited = None;
     let mut operation = None;
     if args.pairs.is_some() {
-        let declared = super::operation::need_declared(source.declared().cloned())?;
+        let declared = need_declared(source.declared().cloned())?;
         suited = preset.map(|preset| preset.suited(&declared));
         let spelled_out: Vec<_> = spelled_out.into_iter().map(PathBuf::from).collect();
         let question = question(&operation_args, &spelled_out, &args.by, suited.as_ref())?;
