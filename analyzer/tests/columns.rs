@@ -338,3 +338,24 @@ fn a_file_that_fails_leaves_the_old_one() {
     }
     assert_eq!(fs::read_dir(dir.path("")).unwrap().count(), 4);
 }
+
+#[test]
+fn row_groups_come_in_their_order() {
+    const EVENTS: u64 = 120_000;
+    let text = "x".repeat(400);
+    let dir = Dir::new();
+    dir.write("events", "even(int n, const char *text) \"\"\nodd(int n, const char *text) \"\"\n");
+    let bytes = trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "even")?;
+        writer.mapping(EventId(1), "odd")?;
+        (0..EVENTS)
+            .try_for_each(|n| writer.event(EventId(n % 2), n, 1, &[Value::Unsigned(n), Value::String(text.as_bytes())]))
+    });
+    dir.write("trace", bytes);
+    let [folder, file, events] = ["", "trace", "events"].map(|name| dir.path(name).display().to_string());
+    let Some(found) = python("row_groups_come_in_their_order", "row_groups.py", &[&folder, &file, &events]) else {
+        return;
+    };
+    // Groups are of 16 MiB; in a data set all events together wait for no more than 64 MiB.
+    assert_eq!(found, "2 60000\n4 120000\n2 60000\n2 60000\n");
+}
