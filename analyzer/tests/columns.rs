@@ -263,6 +263,24 @@ fn a_trace_is_added_once_and_replaced_on_request() {
 }
 
 #[test]
+fn a_manifest_cannot_have_other_files_removed() {
+    let dir = two_days_dir();
+    dir.run("export trace-1 -o fleet").exits(0);
+    dir.write("victim.parquet", "");
+    let text = String::from_utf8(dir.read("fleet/_manifest/trace-1.json")).unwrap();
+    let victim = dir.path("victim.parquet").display().to_string();
+    for path in ["../victim.parquet", "event=a/../../victim.parquet", &victim, "_manifest/trace-1.json"] {
+        dir.write("fleet/_manifest/trace-1.json", text.replace("event=a/source=trace-1/data.parquet", path));
+        let run = dir.run("export trace-1 -o fleet --replace").exits(2);
+        let why = format!(
+            "fleet/_manifest/trace-1.json says that {path} is a file of the data set, which it cannot be; nothing was removed"
+        );
+        assert!(run.stderr.contains(&why), "{}", run.stderr);
+        assert!(dir.path("victim.parquet").exists());
+    }
+}
+
+#[test]
 fn what_a_killed_export_left_is_taken_out() {
     let dir = two_days_dir();
     dir.run("export trace-1 -o fleet").exits(0);

@@ -351,3 +351,34 @@ fn what_is_wrong_with_a_query_is_said_with_what_there_is() {
     let run = sql(&dir, "nowhere", "select 1 as x").exits(2);
     assert!(run.stderr.starts_with("error: cannot open nowhere: "), "{}", run.stderr);
 }
+
+#[test]
+fn an_output_is_no_input() {
+    let dir = Dir::with([("t", &sample(ByteOrder::Little)), ("t-events", EVENTS)]);
+    for output in ["t", "t-events"] {
+        let before = dir.read(output);
+        let run = dir.call(&format!("sql t -o {output}")).arg("select count(*) as n from events").run().exits(2);
+        assert!(run.stderr.contains(&format!("output {output} is also an input, and would be lost")), "{}", run.stderr);
+        assert_eq!(dir.read(output), before);
+    }
+}
+
+#[test]
+fn what_would_be_answered_wrong_is_refused() {
+    let dir = Dir::with([("t", &sample(ByteOrder::Little)), ("t-events", EVENTS)]);
+    for (query, why) in [
+        (
+            "select count(*) as n from disk_read r left join disk_done d on r.disk = d.disk and d.ret > 0",
+            "error: ON r.disk = d.disk AND d.ret > 0: outer, semi and anti joins are for columns that equal columns",
+        ),
+        (
+            "with idle as (select 7 as a) select * from idle",
+            "error: a part of the query is called idle, as a table of the trace is",
+        ),
+        ("create table a as select 1", "error: a trace is only asked"),
+    ] {
+        let run = dir.call("sql t").arg(query).run().exits(2);
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+        assert_eq!(run.stdout, b"");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,13 @@ impl Claim {
         file.read_to_end(&mut left).with_context(|| format!("cannot read {}", path.display()))?;
         // Cut off if it was killed while it wrote this; then no file had got its name yet.
         old.extend(serde_json::from_slice::<Manifest>(&left).map_or(Vec::new(), |left| left.files));
-        let old = old.into_iter().map(|file| file.path).collect();
+        let old: Vec<_> = old.into_iter().map(|file| file.path).collect();
+        if let Some(odd) = old.iter().find(|path| !is_of_layout(path)) {
+            bail!(
+                "{} says that {odd} is a file of the data set, which it cannot be; nothing was removed",
+                manifest.display()
+            );
+        }
         Ok(Self { folder: folder.to_owned(), path, manifest, file, old, is_kept: false })
     }
 
@@ -167,6 +173,12 @@ impl Drop for Claim {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether a path is one of a file that an export has made: below the folder of an event, and nowhere else. Others can write manifests, too.
+fn is_of_layout(path: &str) -> bool {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    path.starts_with("event=") && path.ends_with(".parquet") && Path::new(path).components().all(is_plain)
 }
 
 /// Refuses another partition than that of the traces that are there, as readers could make nothing of both.

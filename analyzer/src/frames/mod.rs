@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod accept;
 mod bounds;
 mod convert;
 mod gaps;

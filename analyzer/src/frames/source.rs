@@ -1,7 +1,7 @@
 //! The trace that tables are made of.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
@@ -22,6 +22,8 @@ use crate::trace::{Item, Trace};
 pub(crate) struct Source {
     /// Its files, without the declarations.
     paths: Vec<PathBuf>,
+    /// All files that are read, none of which may be written.
+    inputs_at: Vec<PathBuf>,
     declared: Option<EventIndex>,
     /// Stands for those that were neither given nor found.
     undeclared: EventIndex,
@@ -58,10 +60,12 @@ impl Source {
         let opened = Files::open(files, events, true)?;
         let is_events = |path: &PathBuf| opened.events.iter().any(|input| input.path.as_ref() == Some(path));
         let paths = files.iter().filter(|path| !is_events(path)).cloned().collect();
+        let inputs_at = opened.paths().map(Path::to_owned).collect();
         let inputs = opened.traces;
         let declared = load_events(opened.events)?;
         Ok(Self {
             paths,
+            inputs_at,
             declared,
             undeclared: EventIndex::default(),
             formats,
@@ -77,6 +81,7 @@ impl Source {
     pub(super) fn of_nothing(declared: EventIndex) -> Self {
         Self {
             paths: Vec::new(),
+            inputs_at: Vec::new(),
             declared: Some(declared),
             undeclared: EventIndex::default(),
             formats: Formats::default(),
@@ -97,9 +102,9 @@ impl Source {
         self.declared.as_ref().unwrap_or(&self.undeclared)
     }
 
-    /// Where its files are.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
-        &self.paths
+    /// Where its files are, and its declarations.
+    pub(crate) fn inputs_at(&self) -> &[PathBuf] {
+        &self.inputs_at
     }
 
     /// How reading went so far.

@@ -9,6 +9,7 @@ use polars::prelude::*;
 use polars::sql::{SQLContext, extract_table_identifiers};
 use simpletrace_format::events::nearest;
 
+use super::accept;
 use super::convert::batches;
 use super::pairs::Operation;
 use super::scan::{TableScan, run};
@@ -62,6 +63,8 @@ pub(crate) fn query(source: &Arc<Source>, operation: Option<Operation>, sql: &st
 type Tables = Vec<(String, Schema)>;
 
 fn prepare(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<(LazyFrame, Tables)> {
+    let is_table = |name: &str| matches!(name, "events" | "gaps" | "pairs") || declared(source, name).is_some();
+    accept::check(sql, is_table)?;
     let mut context = SQLContext::new();
     let mut tables: Tables = Vec::new();
     let mut register = |context: &SQLContext, name: &str, table: Table| -> Result<()> {

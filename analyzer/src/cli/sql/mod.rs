@@ -61,7 +61,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
         operation = Some(Operation::new(question, &filters, &declared, suited.is_some())?);
     }
     let answer = query(&source, operation, sql)?;
-    let inputs = source.paths().iter().map(PathBuf::as_path);
+    let inputs = source.inputs_at().iter().chain(&args.presets).map(PathBuf::as_path);
     let mut output = match &args.output {
         Some(path) => Output::create_whole(path, inputs)?,
         None => Output::create(None, inputs)?,
