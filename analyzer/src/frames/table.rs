@@ -14,6 +14,8 @@ use crate::trace::{Event, Item};
 
 /// Rows that are turned into a part of a frame at once.
 const PART_ROWS: usize = 1 << 20;
+/// The same in bytes: text of a part is found by 32 bits, and a string may have 256 KiB.
+const PART_BYTES: usize = 1 << 28;
 
 /// What can be asked for.
 #[derive(Debug, Clone)]
@@ -137,7 +139,7 @@ impl Filling {
     #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>, wall: &WallClock) -> PolarsResult<()> {
         let EventRecord { timestamp_ns, .. } = event.record;
-        let rows = match &mut self.rows {
+        let is_full = match &mut self.rows {
             Rows::Pairs(pairs) => {
                 pairs.take(&Item::Event(*event));
                 return Ok(());
@@ -149,17 +151,17 @@ impl Filling {
                     return Ok(());
                 }
                 table.push(&event.record, || wall.at(timestamp_ns));
-                table.rows()
+                table.rows() >= PART_ROWS || table.bytes() >= PART_BYTES
             }
             Rows::Events(events) => {
                 if self.want.rows.is_some_and(|most| self.part_rows + events.rows >= most) {
                     return Ok(());
                 }
                 events.push(event);
-                events.rows
+                events.rows >= PART_ROWS
             }
         };
-        if rows < PART_ROWS { Ok(()) } else { self.end_part() }
+        if is_full { self.end_part() } else { Ok(()) }
     }
 
     /// Takes in all that is no event.
