@@ -107,13 +107,13 @@ impl Groups {
     }
 
     /// Tells apart as many values as there are.
-    #[cfg(feature = "frames")]
+    #[cfg(feature = "columns")]
     pub(crate) const fn tell_all_apart(&mut self) {
         self.most = u32::MAX as usize;
     }
 
     /// The values of an argument by their numbers.
-    #[cfg(feature = "frames")]
+    #[cfg(feature = "columns")]
     pub(crate) fn values(&self, slot: usize) -> &[GroupValue] {
         &self.terms[slot].values
     }
@@ -224,6 +224,12 @@ impl Term {
 }
 
 impl GroupValue {
+    /// How many bytes its text has.
+    #[cfg(feature = "columns")]
+    pub(crate) fn bytes(&self) -> usize {
+        if let Self::Text(bytes) = self { bytes.len() } else { 0 }
+    }
+
     pub(crate) fn of(value: Value<'_>, is_log2: bool) -> Self {
         match value {
             Value::Signed(..0) if is_log2 => Self::Negative,

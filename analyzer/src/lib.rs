@@ -27,6 +27,8 @@ mod measure;
 mod numbers;
 mod output;
 mod pairing;
+#[cfg(feature = "columns")]
+mod pairs;
 mod presets;
 mod progress;
 #[cfg(target_os = "linux")]
@@ -34,6 +36,8 @@ mod recover;
 mod render;
 mod rewrite;
 mod say;
+#[cfg(feature = "columns")]
+pub mod tables;
 mod terminal;
 mod time;
 mod trace;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
@@ -56,8 +56,8 @@ struct Other {
 struct Origin {
     preset: String,
     /// The file; `None` for the program itself.
-    file: Option<Rc<str>>,
-    text: Rc<str>,
+    file: Option<Arc<str>>,
+    text: Arc<str>,
 }
 
 /// All that are known.
@@ -83,9 +83,9 @@ impl Presets {
             let fault = Diagnostic::error(text.as_bytes(), error.span().unwrap_or_default(), error.message(), None);
             anyhow!("{}", fault.with_source(file.unwrap_or("the presets of this program"), text.as_bytes()))
         })?;
-        let (file, text): (Option<Rc<str>>, Rc<str>) = (file.map(Rc::from), text.into());
+        let (file, text): (Option<Arc<str>>, Arc<str>) = (file.map(Arc::from), text.into());
         for (name, preset) in &mut presets {
-            preset.origin = Origin { preset: name.clone(), file: file.clone(), text: Rc::clone(&text) };
+            preset.origin = Origin { preset: name.clone(), file: file.clone(), text: Arc::clone(&text) };
             preset.check()?;
         }
         Ok(Self(presets))

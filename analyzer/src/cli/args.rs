@@ -260,6 +260,17 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
+    /// As if they were typed.
+    ///
+    /// # Errors
+    ///
+    /// The window is none.
+    #[cfg(feature = "columns")]
+    pub(crate) fn of(filters: &[String], time: Option<&str>, pid: &[u32]) -> Result<Self> {
+        let time = time.map(window).transpose().map_err(anyhow::Error::msg)?;
+        Ok(Self { filters: filters.to_vec(), explain_filter: false, time, pid: pid.to_vec() })
+    }
+
     /// Of these events, with conditions that come from elsewhere before its own.
     pub(crate) fn selection(&self, globs: Globs, conditions: &[String]) -> Result<Selection> {
         Ok(Selection {

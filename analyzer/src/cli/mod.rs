@@ -21,9 +21,13 @@ mod stats;
 
 use std::process::ExitCode;
 
-#[cfg(feature = "columns")]
-pub(crate) use args::Partition;
 pub(crate) use args::TableFormat;
+#[cfg(feature = "columns")]
+pub(crate) use args::{OperationArgs, Partition, RecordArgs};
+#[cfg(feature = "columns")]
+pub(crate) use latency::Report;
+#[cfg(feature = "columns")]
+pub(crate) use operation::{names, need_declared, question, say_note, say_why_nothing};
 
 use anyhow::{Context as _, Result};
 use clap::Parser as _;

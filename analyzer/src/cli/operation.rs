@@ -18,7 +18,7 @@ use crate::trace::Trace;
 
 impl OperationArgs {
     /// The presets that there are.
-    pub(super) fn presets(&self) -> Result<Presets> {
+    pub(crate) fn presets(&self) -> Result<Presets> {
         Presets::load(self.presets.iter().map(PathBuf::as_path))
     }
 
@@ -27,14 +27,14 @@ impl OperationArgs {
     /// # Errors
     ///
     /// There is none of that name.
-    pub(super) fn preset(&self) -> Result<Option<Preset>> {
+    pub(crate) fn preset(&self) -> Result<Option<Preset>> {
         let presets = self.presets()?;
         self.preset.as_deref().map(|name| presets.get(name).cloned()).transpose()
     }
 }
 
 /// Says what there is to know about a preset: above all that it may take records of different operations for one.
-pub(super) fn say_note(preset: Option<&Preset>) {
+pub(crate) fn say_note(preset: Option<&Preset>) {
     if let Some(preset) = preset.filter(|preset| !preset.note.is_empty()) {
         let is = if preset.exact { "" } else { " is not exact" };
         say::note(&format!("{}{is}: {}", preset.name(), preset.note));
@@ -59,7 +59,7 @@ pub(super) fn parse_by(by: &[String]) -> Result<Vec<By>> {
 /// # Errors
 ///
 /// As of [`Question::names`]; what is wrong with a preset is said where it stands.
-pub(super) fn names(question: &Question, declared: &EventIndex, preset: Option<&Preset>) -> Result<Vec<String>> {
+pub(crate) fn names(question: &Question, declared: &EventIndex, preset: Option<&Preset>) -> Result<Vec<String>> {
     match preset {
         Some(preset) => preset.names(question, declared),
         None => question.names(declared, false),
@@ -90,7 +90,7 @@ pub(super) fn load(events: Vec<Input>) -> Result<EventIndex> {
 /// # Errors
 ///
 /// There are none.
-pub(super) fn need_declared(declared: Option<EventIndex>) -> Result<EventIndex> {
+pub(crate) fn need_declared(declared: Option<EventIndex>) -> Result<EventIndex> {
     declared.context(
         "no trace-events file was given or found, and without it no arguments are known; \
          take the trace-events-all of the build that wrote the trace",
@@ -98,7 +98,7 @@ pub(super) fn need_declared(declared: Option<EventIndex>) -> Result<EventIndex> 
 }
 
 /// The question that the command line and the preset ask; what stands on the command line counts first.
-pub(super) fn question(
+pub(crate) fn question(
     args: &OperationArgs,
     operations: &[PathBuf],
     by: &[String],
@@ -122,7 +122,7 @@ pub(super) fn question(
 }
 
 /// Says why there is no operation, if there is none.
-pub(super) fn say_why_nothing(pairing: &Pairing, trace: &Trace, args: &RecordArgs, preset: Option<&Preset>) {
+pub(crate) fn say_why_nothing(pairing: &Pairing, trace: &Trace, args: &RecordArgs, preset: Option<&Preset>) {
     let Question { chain, on, .. } = pairing.question();
     if pairing.counts().pairs > 0 {
         return;

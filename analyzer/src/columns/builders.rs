@@ -3,8 +3,10 @@
 use std::mem::replace;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{BinaryBuilder, BooleanBuilder, StringBuilder};
+use arrow_array::types::{ArrowPrimitiveType, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, PrimitiveArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 
 /// One kind of columns.
 pub(crate) trait Builders {
@@ -36,12 +38,50 @@ pub(crate) struct Arrow;
 
 impl Builders for Arrow {
     type Column = ArrayRef;
-    type U32 = UInt32Builder;
-    type U64 = UInt64Builder;
-    type I64 = Int64Builder;
+    type U32 = Numbers<UInt32Type>;
+    type U64 = Numbers<UInt64Type>;
+    type I64 = Numbers<Int64Type>;
     type Bool = BooleanBuilder;
     type Text = StringBuilder;
     type Bytes = BinaryBuilder;
+}
+
+/// Numbers. Arrow's own builders count for each value that it is not null, which costs a fourth of filling a table.
+pub(crate) struct Numbers<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    /// Which of them are not null, once one is.
+    valid: Option<BooleanBufferBuilder>,
+}
+
+impl<T: ArrowPrimitiveType> Fill<T::Native, ArrayRef> for Numbers<T> {
+    fn empty() -> Self {
+        Self { values: Vec::new(), valid: None }
+    }
+
+    #[inline]
+    fn put(&mut self, value: T::Native) {
+        self.values.push(value);
+        if let Some(valid) = &mut self.valid {
+            valid.append(true);
+        }
+    }
+
+    #[cold]
+    fn put_null(&mut self) {
+        let valid = self.valid.get_or_insert_with(|| {
+            let mut valid = BooleanBufferBuilder::new(self.values.len() + 1);
+            valid.append_n(self.values.len(), true);
+            valid
+        });
+        valid.append(false);
+        self.values.push(T::Native::default());
+    }
+
+    fn take(&mut self, room: usize) -> ArrayRef {
+        let values = replace(&mut self.values, Vec::with_capacity(room));
+        let valid = self.valid.take().map(|mut valid| NullBuffer::new(valid.finish()));
+        Arc::new(PrimitiveArray::<T>::new(values.into(), valid))
+    }
 }
 
 /// [`Fill`] for one of Arrow's builders: with no values, and with room for some.
@@ -70,9 +110,6 @@ macro_rules! fill {
     };
 }
 
-fill!(UInt32Builder, u32, Self::with_capacity(0), |_: &Self, room| Self::with_capacity(room));
-fill!(UInt64Builder, u64, Self::with_capacity(0), |_: &Self, room| Self::with_capacity(room));
-fill!(Int64Builder, i64, Self::with_capacity(0), |_: &Self, room| Self::with_capacity(room));
 fill!(BooleanBuilder, bool, Self::with_capacity(0), |_: &Self, room| Self::with_capacity(room));
 fill!(StringBuilder, &str, Self::with_capacity(0, 0), |all: &Self, room| {
     let bytes = all.values_slice().len();

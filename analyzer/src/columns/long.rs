@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, StringBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
+use super::builders::{Fill as _, Numbers};
 use super::table::{ARGS, EVENT, LEFT_OVER, PID, TS_NS, WALL_NS};
 use crate::filter::DROPPED;
 use crate::render::{Block, JsonArgs, PerKind, put_count};
@@ -15,9 +17,9 @@ use crate::trace::{Event, Gap};
 /// The columns, while they are filled.
 pub(crate) struct LongTable {
     schema: SchemaRef,
-    ts_ns: UInt64Builder,
-    wall_ns: Option<UInt64Builder>,
-    pid: UInt32Builder,
+    ts_ns: Numbers<UInt64Type>,
+    wall_ns: Option<Numbers<UInt64Type>>,
+    pid: Numbers<UInt32Type>,
     event: StringBuilder,
     /// The arguments of all rows, and where those of each end.
     args: Block,
@@ -44,9 +46,9 @@ impl LongTable {
         ]);
         Self {
             schema: Arc::new(Schema::new(fields)),
-            ts_ns: UInt64Builder::new(),
-            wall_ns: wall.then(UInt64Builder::new),
-            pid: UInt32Builder::new(),
+            ts_ns: Numbers::empty(),
+            wall_ns: wall.then(Numbers::empty),
+            pid: Numbers::empty(),
             event: StringBuilder::new(),
             args: Block::default(),
             args_ends: Vec::new(),
@@ -91,11 +93,14 @@ impl LongTable {
 
     /// Adds a row, whose arguments are there.
     fn push(&mut self, ts_ns: u64, wall_ns: Option<u64>, pid: u32, event: &str, left_over: &[u8]) {
-        self.ts_ns.append_value(ts_ns);
+        self.ts_ns.put(ts_ns);
         if let Some(values) = &mut self.wall_ns {
-            values.append_option(wall_ns);
+            match wall_ns {
+                Some(wall_ns) => values.put(wall_ns),
+                None => values.put_null(),
+            }
         }
-        self.pid.append_value(pid);
+        self.pid.put(pid);
         self.event.append_value(event);
         // A row group is far smaller than 2 GiB.
         self.args_ends.push(self.args.len() as i32);
@@ -108,17 +113,15 @@ impl LongTable {
     pub(crate) fn take(&mut self) -> RecordBatch {
         let rows = self.rows();
         let room = rows + rows / 4;
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.ts_ns.finish())];
-        columns.extend(self.wall_ns.as_mut().map(|values| Arc::new(values.finish()) as ArrayRef));
-        columns.push(Arc::new(self.pid.finish()));
+        let mut columns: Vec<ArrayRef> = vec![self.ts_ns.take(room)];
+        columns.extend(self.wall_ns.as_mut().map(|values| values.take(room)));
+        columns.push(self.pid.take(room));
         columns.push(Arc::new(self.event.finish()));
         let offsets: ScalarBuffer<i32> = [0].into_iter().chain(self.args_ends.drain(..)).collect();
         let args = StringArray::try_new(OffsetBuffer::new(offsets), self.args.take().into(), None);
         columns.push(Arc::new(args.expect("JSON is UTF-8, and rows begin where others end")));
         columns.push(Arc::new(self.left_over.finish()));
         // The next rows are about as many: better room for them at once than moving them as they grow.
-        self.ts_ns = UInt64Builder::with_capacity(room);
-        self.pid = UInt32Builder::with_capacity(room);
         self.event = StringBuilder::with_capacity(room, self.event_bytes + self.event_bytes / 4);
         (self.event_bytes, self.bytes) = (0, 0);
         RecordBatch::try_new(Arc::clone(&self.schema), columns)

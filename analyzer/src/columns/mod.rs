@@ -11,15 +11,13 @@ mod parquet;
 mod table;
 mod text;
 
-#[cfg(feature = "frames")]
-pub(crate) use builders::{Builders, Fill};
+pub(crate) use builders::{Arrow, Builders, Fill};
 pub(crate) use dataset::DataSet;
+pub(crate) use facts::FileFacts;
 pub(crate) use file::{ColumnFile, ColumnFormat};
-#[cfg(feature = "frames")]
-pub(crate) use table::{EventTable, Wanted, fields};
-pub(crate) use text::Oddities;
-#[cfg(feature = "frames")]
-pub(crate) use text::put_text;
+pub(crate) use long::LongTable;
+pub(crate) use table::{EventTable, Wanted, data_type, fields};
+pub(crate) use text::{Oddities, put_text};
 
 /// The version of the schema of all tables.
 pub(crate) const SCHEMA: &str = "simpletrace-rs.columns/1";

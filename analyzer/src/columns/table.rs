@@ -28,7 +28,6 @@ pub(crate) enum Wanted<'a> {
     /// With the time of day, or without.
     All { wall: bool },
     /// In the order of the event's columns, whatever theirs is.
-    #[cfg_attr(not(feature = "frames"), expect(dead_code))]
     Named(&'a [String]),
 }
 
@@ -81,7 +80,7 @@ pub(crate) fn arg_names(args: &[ArgDecl]) -> Vec<String> {
 }
 
 /// The type of an argument's column. All numbers have 64 bits, as in the file, so that none is cut off and sums do not overflow soon.
-const fn data_type(ty: ArgType) -> DataType {
+pub(crate) const fn data_type(ty: ArgType) -> DataType {
     match ty {
         ArgType::Signed(_) | ArgType::Char => DataType::Int64,
         ArgType::Bool => DataType::Boolean,
@@ -219,8 +218,13 @@ impl<B: Builders> EventTable<B> {
 impl EventTable {
     /// Of gaps, with the number of events that are missing, if it is known.
     pub(crate) fn of_gaps(wall: bool) -> Self {
+        Self::of_gaps_with(Wanted::All { wall })
+    }
+
+    /// The same, with these columns.
+    pub(crate) fn of_gaps_with(wanted: Wanted<'_>) -> Self {
         let decl = parse(b"dropped(uint64_t count) \"\"\n", Mode::Lenient).events.into_iter().next();
-        Self::new(decl.as_ref(), Wanted::All { wall })
+        Self::new(decl.as_ref(), wanted)
     }
 
     /// Adds a row with one value.

@@ -172,8 +172,8 @@ mod tests {
     use simpletrace_format::events::EventIndex;
 
     use super::*;
-    use crate::frames::Operation;
     use crate::pairing::{Chain, KeyPart, Question};
+    use crate::pairs::Operation;
 
     const EVENTS: &str =
         "begin(void *req, int bytes) \"%p %d\"\nend(void *req, const char *how, bool ok) \"%p %s %d\"\n";

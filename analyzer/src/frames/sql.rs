@@ -11,7 +11,6 @@ use simpletrace_format::events::nearest;
 
 use super::accept;
 use super::convert::batches;
-use super::pairs::Operation;
 use super::scan::{TableScan, run};
 use super::source::{Source, say};
 use super::table::Table;
@@ -19,6 +18,7 @@ use super::to_polars;
 use crate::columns::Oddities;
 use crate::filter::DROPPED;
 use crate::findings::Outcome;
+use crate::pairs::Operation;
 use crate::trace::Trace;
 
 /// What a query comes to.

@@ -7,9 +7,9 @@ use simpletrace_format::events::{EventDecl, EventIndex};
 use super::builders::Polars;
 use super::convert::polars_type;
 use super::gaps::Gaps;
-use super::pairs::{Operation, Pairs};
 use crate::columns::{self, EventTable, Fill as _, Oddities, Wanted};
 use crate::kinds::Kind;
+use crate::pairs::{Operation, Pairs};
 use crate::render::{Block, JsonArgs, WallClock};
 use crate::trace::{Event, Item};
 
@@ -64,6 +64,12 @@ pub(super) struct Want {
     pub(super) rows: Option<usize>,
 }
 
+impl Want {
+    fn column_names(&self) -> Vec<String> {
+        self.columns.iter().map(ToString::to_string).collect()
+    }
+}
+
 impl Table {
     pub(super) fn schema(&self) -> Schema {
         match self {
@@ -80,7 +86,10 @@ impl Table {
             .into_iter()
             .map(|(name, ty)| Field::new(name.into(), ty))
             .collect(),
-            Self::Pairs(operation) => operation.schema(),
+            Self::Pairs(operation) => operation
+                .fields()
+                .map(|field| Field::new(field.name().as_str().into(), polars_type(field.data_type())))
+                .collect(),
             Self::Gaps => Gaps::schema(),
         }
     }
@@ -113,11 +122,10 @@ impl Filling {
     pub(super) fn new(want: Want, declared: &EventIndex) -> Self {
         let rows = match &want.table {
             Table::Event { decl, .. } => {
-                let names: Vec<_> = want.columns.iter().map(ToString::to_string).collect();
-                Rows::Event(Box::new(EventTable::new(decl.as_ref(), Wanted::Named(&names))))
+                Rows::Event(Box::new(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names()))))
             }
             Table::Events => Rows::Events(Events::new(&want.columns)),
-            Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.columns, declared))),
+            Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.column_names(), declared))),
             Table::Gaps => Rows::Gaps(Gaps::default()),
         };
         Self { want, rows }
@@ -168,7 +176,9 @@ impl Filling {
             Rows::Events(events) => events.frame(self.want.columns)?,
             Rows::Pairs(mut pairs) => {
                 pairs.finish();
-                pairs.frame(&self.want.columns, &mut oddities)?
+                let columns = pairs.columns::<Polars>(&self.want.column_names(), 0..pairs.len(), &mut oddities);
+                let named = columns.into_iter().zip(self.want.columns).map(|(column, name)| column.with_name(name));
+                DataFrame::new(pairs.len(), named.collect())?
             }
             Rows::Gaps(gaps) => gaps.frame()?.select(self.want.columns)?,
         };

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) use self::read_ahead::BeforeWait;
 use self::read_ahead::ReadAhead;
@@ -49,6 +49,7 @@ pub(crate) struct Input {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
     done: Arc<AtomicU64>,
+    is_stopped: Arc<AtomicBool>,
     /// The size of a regular file.
     pub(crate) total: Option<u64>,
 }
@@ -58,6 +59,13 @@ impl Progress {
     pub(crate) fn done(&self) -> u64 {
         // Relaxed: a figure for a progress bar, which orders nothing.
         self.done.load(Ordering::Relaxed)
+    }
+
+    /// Lets the reading fail from now on, as nobody wants to know what comes.
+    #[cfg(feature = "columns")]
+    pub(crate) fn stop(&self) {
+        // Relaxed: it orders nothing, and is met soon enough.
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 }
 
@@ -106,7 +114,7 @@ impl Input {
     }
 
     fn decompress(&mut self, file: File) -> Result<Box<dyn Read + Send>> {
-        let mut file = Counting { file, done: Arc::clone(&self.progress.done) };
+        let mut file = Counting { file, progress: self.progress.clone() };
         let mut magic = Vec::new();
         file.by_ref()
             .take(MAGIC_BYTES)
@@ -180,14 +188,18 @@ const MAGIC_BYTES: u64 = 4;
 
 struct Counting {
     file: File,
-    done: Arc<AtomicU64>,
+    progress: Progress,
 }
 
 impl Read for Counting {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Relaxed: see `Progress::stop`.
+        if self.progress.is_stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("reading was stopped"));
+        }
         let count = self.file.read(buffer)?;
         // Relaxed: see `Progress::done`.
-        self.done.fetch_add(count as u64, Ordering::Relaxed);
+        self.progress.done.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }

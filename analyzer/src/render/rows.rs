@@ -142,6 +142,12 @@ impl Rows {
         csv
     }
 
+    /// Each column: what machines call it, and its cells.
+    #[cfg(feature = "columns")]
+    pub(crate) fn by_column(&self) -> impl Iterator<Item = (String, impl Iterator<Item = &Cell>)> {
+        self.fields().enumerate().map(|(column, name)| (name, self.rows.iter().map(move |row| &row[column])))
+    }
+
     /// An object for each row.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Map<String, Value>> {
         self.rows.iter().map(|row| self.fields().zip(row.iter().map(Cell::json)).collect())

@@ -26,7 +26,7 @@ use crate::render::{Cell, Column, Rows};
 use crate::trace::{Item, Trace};
 use crate::{say, terminal};
 use every::Every;
-use report::Report;
+pub(crate) use report::Report;
 use top::Slowest;
 pub(super) use top::Top;
 

@@ -17,7 +17,7 @@ use crate::presets::Preset;
 use crate::render::{Cell, Column, Rows};
 
 /// The answer.
-pub(super) struct Report {
+pub(crate) struct Report {
     question: Question,
     pub(super) counts: Counts,
     straddling: u64,
@@ -49,40 +49,64 @@ impl Report {
         preset: Option<&Preset>,
         style: Style,
     ) -> Self {
-        let straddling = measured.straddling;
-        let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
-        let span_ns = last_ns - first_ns;
-        let mut table = Table { pairing, percentiles: &args.percentiles, is_exact: true };
-        let others = measured.groups.iter().filter(|group| pairing.groups.is_other(group.id));
-        let others = others.map(|group| group.total.count()).sum();
         let pictures = pictures(pairing, &mut measured, args, style);
-        let mut groups = Rows::new(table.columns(None));
-        table.push(measured, span_ns, None, &mut groups);
-        let every = every.map(|every| {
+        let mut report = Self::of(pairing, measured, &args.percentiles, preset);
+        report.pictures = pictures;
+        report.every = every.map(|every| {
+            let mut table = Table { pairing, percentiles: &args.percentiles, is_exact: report.is_exact };
             let mut rows = Rows::new(table.columns(Some(Column::since("from"))));
             let length_ns = args.every.unwrap_or_default();
             every.finish().for_each(|(from_ns, measured)| table.push(measured, length_ns, Some(from_ns), &mut rows));
+            report.is_exact = table.is_exact;
             rows
         });
-        let is_exact = table.is_exact;
         let mut top = top.finish();
         top.0.retain(|slow| slow.latency_ns >= args.min.unwrap_or_default());
+        report.slowest = slowest(pairing, &top);
+        report.top = top;
+        report
+    }
+
+    /// Of the groups alone.
+    pub(crate) fn of(
+        pairing: &Pairing,
+        measured: Measured,
+        percentiles: &[Percentile],
+        preset: Option<&Preset>,
+    ) -> Self {
+        let straddling = measured.straddling;
+        let (first_ns, last_ns) = measured.span_ns.unwrap_or_default();
+        let span_ns = last_ns - first_ns;
+        let mut table = Table { pairing, percentiles, is_exact: true };
+        let others = measured.groups.iter().filter(|group| pairing.groups.is_other(group.id));
+        let others = others.map(|group| group.total.count()).sum();
+        let mut groups = Rows::new(table.columns(None));
+        table.push(measured, span_ns, None, &mut groups);
+        let top = Slowest(Vec::new());
         Self {
             question: pairing.question().clone(),
             counts: pairing.counts(),
             straddling,
             late: pairing.late(),
-            is_exact,
+            is_exact: table.is_exact,
             others,
             preset: preset.map(|preset| (preset.name().to_owned(), preset.exact)),
             span_ns,
             groups,
-            every,
+            every: None,
             slowest: slowest(pairing, &top),
             top,
-            pictures,
+            pictures: String::new(),
             legend: pairing.groups.legend(),
         }
+    }
+
+    /// The groups, and all else that JSON has.
+    #[cfg(feature = "columns")]
+    pub(crate) fn into_parts(self) -> (Rows, Map<String, Value>) {
+        let mut json = self.json();
+        json.remove("groups");
+        (self.groups, json)
     }
 
     pub(super) fn render(&self, format: TableFormat) -> Result<String> {

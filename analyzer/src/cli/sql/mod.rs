@@ -13,8 +13,9 @@ use super::explain_filter;
 use super::operation::{need_declared, question, say_note};
 use crate::filter::Globs;
 use crate::findings::Outcome;
-use crate::frames::{Operation, Source, query};
+use crate::frames::{Source, query};
 use crate::output::Output;
+use crate::pairs::Operation;
 use crate::presets::Preset;
 use crate::say;
 

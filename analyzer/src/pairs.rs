@@ -1,11 +1,14 @@
 //! The table `pairs`: operations with all their stages.
 
+use std::borrow::Borrow;
+use std::ops::Range;
+
 use anyhow::Result;
-use polars::prelude::*;
+use arrow_schema::{DataType, Field};
 use simpletrace_format::Value;
 use simpletrace_format::events::{ArgType, EventDecl, EventIndex};
 
-use crate::columns::{Oddities, put_text};
+use crate::columns::{Builders, Fill, Oddities, data_type, put_text};
 use crate::condition::{Conditions, Predicate};
 use crate::groups::{GroupId, GroupValue};
 use crate::pairing::{KeyValue, Out, Pairing, Question};
@@ -85,7 +88,7 @@ impl Operation {
             let of = decls.iter().filter(|decl| is_of(decl) || by.side.arg == "event");
             let types = of.filter_map(|decl| type_of(decl, &by.side.arg)).map(Some);
             let (name, ty) = if by.is_log2 {
-                (format!("{}_log2", by.side.arg), DataType::String)
+                (format!("{}_log2", by.side.arg), DataType::Utf8)
             } else {
                 (by.side.arg.clone(), common_type(types))
             };
@@ -94,26 +97,36 @@ impl Operation {
         Ok(Self { question, names, conditions, columns })
     }
 
-    pub(super) fn names(&self) -> &[String] {
+    /// The events that it is about.
+    #[cfg(feature = "frames")]
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    pub(super) fn schema(&self) -> Schema {
-        self.columns.iter().map(|column| Field::new(column.name.as_str().into(), column.ty.clone())).collect()
+    /// All columns of its table.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field> {
+        self.columns.iter().map(|column| Field::new(&column.name, column.ty.clone(), column.may_lack()))
+    }
+
+    /// The types of what is grouped by.
+    pub(crate) fn group_types(&self) -> impl Iterator<Item = &DataType> {
+        self.columns.iter().filter(|column| matches!(column.of, Of::Group(_))).map(|column| &column.ty)
+    }
+}
+
+impl PairColumn {
+    /// Whether an operation may be without it.
+    const fn may_lack(&self) -> bool {
+        matches!(self.of, Of::Key(_) | Of::Group(_))
     }
 }
 
 /// The type of an argument, or of what is known of every record.
 fn type_of(decl: &EventDecl, arg: &str) -> Option<DataType> {
     match (decl.args.iter().find(|other| other.name == arg), arg) {
-        (Some(arg), _) => Some(match arg.ty {
-            ArgType::Signed(_) | ArgType::Char => DataType::Int64,
-            ArgType::Bool => DataType::Boolean,
-            ArgType::String => DataType::String,
-            ArgType::Unsigned(_) | ArgType::Pointer => DataType::UInt64,
-        }),
+        (Some(arg), _) => Some(data_type(arg.ty)),
         (None, "pid") => Some(DataType::UInt32),
-        (None, "event") => Some(DataType::String),
+        (None, "event") => Some(DataType::Utf8),
         (None, _) => None,
     }
 }
@@ -123,12 +136,12 @@ fn common_type(types: impl Iterator<Item = Option<DataType>>) -> DataType {
     let mut types = types.flatten();
     match types.next() {
         Some(first) if types.all(|ty| ty == first) => first,
-        _ => DataType::String,
+        _ => DataType::Utf8,
     }
 }
 
 /// The table while it is filled.
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     operation: Operation,
     pairing: Pairing,
     /// By the number of a kind of event: what its records have to meet; `None` before its first record.
@@ -160,9 +173,9 @@ enum Wanted {
 }
 
 impl Pairs {
-    pub(super) fn new(operation: &Operation, columns: &[PlSmallStr], declared: &EventIndex) -> Self {
+    pub(crate) fn new(operation: &Operation, columns: &[String], declared: &EventIndex) -> Self {
         let has = |of: fn(&Of) -> bool| {
-            operation.columns.iter().any(|column| of(&column.of) && columns.iter().any(|name| *name == column.name))
+            operation.columns.iter().any(|column| of(&column.of) && columns.contains(&column.name))
         };
         let mut pairing = Pairing::new(operation.question.clone(), &operation.names, declared);
         pairing.groups.tell_all_apart();
@@ -186,7 +199,7 @@ impl Pairs {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, item: &Item<'_>) {
+    pub(crate) fn take(&mut self, item: &Item<'_>) {
         if let Item::Event(event) = item {
             let index = event.kind.index;
             if self.wanted.len() <= index {
@@ -210,7 +223,7 @@ impl Pairs {
         self.hand(Some(item));
     }
 
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.hand(None);
     }
 
@@ -249,81 +262,121 @@ impl Pairs {
         }
     }
 
-    /// The columns that are wanted.
-    pub(super) fn frame(mut self, columns: &[PlSmallStr], oddities: &mut Oddities) -> PolarsResult<DataFrame> {
-        let height = self.begin_ns.len();
+    /// What matches them.
+    pub(crate) const fn pairing(&self) -> &Pairing {
+        &self.pairing
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.begin_ns.len()
+    }
+
+    /// About how much a row takes, in bytes.
+    pub(crate) fn bytes(&self, row: usize) -> usize {
+        /// Of what has a fixed size.
+        const ROW_BYTES: usize = 64;
+
+        let text = |part: &KeyValue| if let KeyValue::Text(bytes) = part { bytes.len() } else { 0 };
+        let key = self.keys.get(row).map_or(0, |key| key.iter().map(text).sum());
+        let slots = 0..self.operation.question.by.len();
+        let group = self.groups.get(row).map_or(0, |group| slots.map(|slot| self.group(group, slot).bytes()).sum());
+        ROW_BYTES + key + group
+    }
+
+    fn group(&self, group: &GroupId, slot: usize) -> &GroupValue {
+        &self.pairing.groups.values(slot)[group[slot] as usize]
+    }
+
+    /// The columns that are wanted, in the order of the table, of some rows.
+    pub(crate) fn columns<B: Builders>(
+        &self,
+        columns: &[String],
+        rows: Range<usize>,
+        oddities: &mut Oddities,
+    ) -> Vec<B::Column> {
+        let (begin_ns, end_ns) = (&self.begin_ns[rows.clone()], &self.end_ns[rows.clone()]);
         let mut made = Vec::new();
-        for column in std::mem::take(&mut self.operation.columns) {
-            let name = PlSmallStr::from_str(&column.name);
-            if !columns.contains(&name) {
-                continue;
-            }
+        for column in self.operation.columns.iter().filter(|column| columns.contains(&column.name)) {
             made.push(match column.of {
-                Of::Begin => Column::new(name, &self.begin_ns),
-                Of::End => Column::new(name, &self.end_ns),
-                Of::Latency => {
-                    let latencies = self.begin_ns.iter().zip(&self.end_ns).map(|(begin_ns, end_ns)| end_ns - begin_ns);
-                    Column::new(name, latencies.collect::<Vec<_>>())
-                }
+                Of::Begin => words::<B>(begin_ns.iter().copied()),
+                Of::End => words::<B>(end_ns.iter().copied()),
+                Of::Latency => words::<B>(begin_ns.iter().zip(end_ns).map(|(begin_ns, end_ns)| end_ns - begin_ns)),
                 Of::Hop(hop) => {
                     let hops = self.operation.question.chain.len() - 1;
-                    Column::new(name, self.hops_ns.iter().skip(hop - 1).step_by(hops).copied().collect::<Vec<_>>())
+                    words::<B>(rows.clone().map(|row| self.hops_ns[row * hops + hop - 1]))
                 }
-                Of::Suspect => Column::new(name, &self.suspect),
+                Of::Suspect => {
+                    let mut values = B::Bool::empty();
+                    self.suspect[rows.clone()].iter().for_each(|&suspect| values.put(suspect));
+                    values.take(0)
+                }
                 Of::Key(slot) => {
                     let ty = self.pairing.key_types[slot].unwrap_or(ArgType::Pointer);
-                    let values = self.keys.iter().map(|key| match key.get(slot) {
+                    let values = self.keys[rows.clone()].iter().map(|key| match key.get(slot) {
                         Some(KeyValue::Word(word)) => GroupValue::of(Value::from_word(*word, ty), false),
                         Some(KeyValue::Text(bytes)) => GroupValue::Text(bytes.clone()),
                         None => GroupValue::None,
                     });
-                    values_column(name, &column.ty, values.collect::<Vec<_>>().iter(), oddities)
+                    values_column::<B, _>(&column.ty, values, oddities)
                 }
                 Of::Group(slot) => {
-                    let known = self.pairing.groups.values(slot);
-                    let values = self.groups.iter().map(|group| &known[group[slot] as usize]);
-                    values_column(name, &column.ty, values, oddities)
+                    let values = self.groups[rows.clone()].iter().map(|group| self.group(group, slot));
+                    values_column::<B, _>(&column.ty, values, oddities)
                 }
             });
         }
-        DataFrame::new(height, made)
+        made
     }
 }
 
-/// Values as a column of a type.
-fn values_column<'a>(
-    name: PlSmallStr,
+fn words<B: Builders>(values: impl Iterator<Item = u64>) -> B::Column {
+    let mut column = B::U64::empty();
+    values.for_each(|value| column.put(value));
+    column.take(0)
+}
+
+/// Words as a column of what they stand for.
+fn filled<T, C, F: Fill<T, C>>(mut column: F, words: impl Iterator<Item = Option<u64>>, value: impl Fn(u64) -> T) -> C {
+    for word in words {
+        match word {
+            Some(word) => column.put(value(word)),
+            None => column.put_null(),
+        }
+    }
+    column.take(0)
+}
+
+/// Values as a column of a type; null, where one is of another.
+pub(crate) fn values_column<B: Builders, V: Borrow<GroupValue>>(
     ty: &DataType,
-    values: impl Iterator<Item = &'a GroupValue>,
+    values: impl Iterator<Item = V>,
     oddities: &mut Oddities,
-) -> Column {
+) -> B::Column {
     let word = |value: &GroupValue| match value {
         GroupValue::Signed(value) => Some(value.cast_unsigned()),
         GroupValue::Unsigned(word) | GroupValue::Pointer(word) => Some(*word),
         GroupValue::Bool(value) => Some(u64::from(*value)),
         _ => None,
     };
+    let word = |value: V| word(value.borrow());
     match ty {
-        DataType::Int64 => {
-            Int64Chunked::from_iter_options(name, values.map(|value| word(value).map(u64::cast_signed))).into_column()
-        }
-        DataType::UInt64 => UInt64Chunked::from_iter_options(name, values.map(word)).into_column(),
-        DataType::UInt32 => {
-            UInt32Chunked::from_iter_options(name, values.map(|value| word(value).map(|word| word as u32)))
-                .into_column()
-        }
-        DataType::Boolean => {
-            BooleanChunked::from_iter_options(name, values.map(|value| word(value).map(|word| word != 0))).into_column()
-        }
+        DataType::Int64 => filled(B::I64::empty(), values.map(word), u64::cast_signed),
+        DataType::UInt64 => filled(B::U64::empty(), values.map(word), |word| word),
+        DataType::UInt32 => filled(B::U32::empty(), values.map(word), |word| word as u32),
+        DataType::Boolean => filled(B::Bool::empty(), values.map(word), |word| word != 0),
         _ => {
-            let texts = values.map(|value| match value {
-                GroupValue::None => None,
-                GroupValue::Text(bytes) => Some(put_text(bytes, oddities, str::to_owned)),
-                // As everywhere for machines.
-                GroupValue::Pointer(word) => Some(word.to_string()),
-                value => Some(value.to_string()),
-            });
-            StringChunked::from_iter_options(name, texts).into_column()
+            let mut column = B::Text::empty();
+            for value in values {
+                match value.borrow() {
+                    GroupValue::None => column.put_null(),
+                    GroupValue::Text(bytes) => put_text(bytes, oddities, |text| column.put(text)),
+                    // As everywhere for machines.
+                    GroupValue::Pointer(word) => column.put(&word.to_string()),
+                    value => column.put(&value.to_string()),
+                }
+            }
+            column.take(0)
         }
     }
 }
