@@ -145,6 +145,8 @@ pub(crate) struct Calls {
     declarations: Arc<Declarations>,
     values: Values,
     kinds: Vec<Kind>,
+    /// The class of the times that an `Analyzer` gets.
+    timestamp: Py<PyAny>,
     block: Block,
     /// Set when calls made some kinds wanted that were not, or the other way round.
     is_stale: Arc<AtomicBool>,
@@ -171,6 +173,7 @@ impl Calls {
             declarations,
             values,
             kinds: Vec::new(),
+            timestamp: py.import("simpletrace")?.getattr("_Timestamp")?.unbind(),
             block: Block::default(),
             is_stale,
             is_over: false,
@@ -310,8 +313,7 @@ impl Calls {
                 }
                 Target::Fixed(function, before) => {
                     if *before > 0 {
-                        let stamp = py.import(intern!(py, "simpletrace"))?.getattr(intern!(py, "_Timestamp"))?;
-                        args.push(stamp.call1((record.timestamp_ns,))?);
+                        args.push(self.timestamp.bind(py).call1((record.timestamp_ns,))?);
                     }
                     if *before > 1 {
                         args.push(PyInt::new(py, record.pid).into_any());

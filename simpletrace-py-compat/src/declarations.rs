@@ -11,8 +11,10 @@ use simpletrace_format::events::{
 };
 use simpletrace_format::{Candidate, Header, Names, Version};
 
-/// The name under which losses come, and how they are declared.
+/// The name under which losses come.
 pub(crate) const DROPPED: &str = "dropped";
+/// The name of the method that is called for losses.
+pub(crate) const DROPPED_METHOD: &str = "Dropped_Event";
 const DROPPED_DECLARATION: &[u8] = b"Dropped_Event(uint64_t num_events_dropped)\n";
 
 /// The declarations of one trace.
@@ -73,6 +75,18 @@ impl Declarations {
         let file_name = "the list of events".to_owned();
         index.add(&file_name, text.into_bytes());
         Ok(Self { index: Arc::new(index), file_name, given: Some(given) })
+    }
+
+    /// Checks that names that are asked for are declared.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError`: else a name that is misspelt would be an empty trace.
+    pub(crate) fn check(&self, names: &[String]) -> PyResult<()> {
+        let is_known = |name: &str| matches!(name, DROPPED | DROPPED_METHOD) || self.index.contains(name);
+        let Some(name) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
+        let help = self.index.nearest(name).map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
+        Err(PyValueError::new_err(format!("{} declares no '{name}'{help}", self.file_name)))
     }
 
     pub(crate) fn index(&self) -> &Arc<EventIndex> {

@@ -50,8 +50,8 @@ pub(crate) fn exception(module: &str, name: &str, message: String) -> PyErr {
 pub(crate) fn of_damage(file: &str, damage: &Damage) -> PyErr {
     let message = format!("{file}: {damage}");
     match damage.kind {
-        // Inside a record's header that has its type word.
-        ErrorKind::TornTail(9..32) => exception("simpletrace", "SimpleException", message),
+        // Behind the type word, inside what is left of the header.
+        ErrorKind::TornTail(8..32) => exception("simpletrace", "SimpleException", message),
         ErrorKind::TornTail(_) | ErrorKind::DroppedLength(_) => exception("struct", "error", message),
         ErrorKind::SecondHeader | ErrorKind::MisplacedTraceBegin => PyKeyError::new_err(message),
         _ => PyValueError::new_err(message),

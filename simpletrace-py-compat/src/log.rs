@@ -13,7 +13,7 @@ use simpletrace_format::{
 };
 
 use crate::calls::{Calls, KindNames, Style, Values};
-use crate::declarations::{DROPPED, Declarations, Declared};
+use crate::declarations::{DROPPED, DROPPED_METHOD, Declarations, Declared};
 use crate::faults::{Faults, exception, of_damage, of_header};
 use crate::sink::{Contents, Shared, Sink, Taken, Taking, Wanted};
 use crate::source::{Named, Source, os_error};
@@ -255,7 +255,7 @@ fn resolve(
     declarations: &Declarations,
     only: Option<&[String]>,
 ) -> PyResult<State> {
-    let method = if name == DROPPED { "Dropped_Event" } else { name };
+    let method = if name == DROPPED { DROPPED_METHOD } else { name };
     if only.is_some_and(|only| !only.iter().any(|asked| asked == name || asked == method)) {
         return Ok(State::LeftOut);
     }
@@ -444,6 +444,9 @@ impl Log {
     ) -> PyResult<Self> {
         let declarations = Declarations::new(events, events_name)?;
         let shared = Arc::new(Shared::new());
+        if let Some(only) = &only {
+            declarations.check(only)?;
+        }
         let mut trace = Trace::open(log, declarations, read_header, header, strict, &shared)?;
         trace.only = only;
         trace.left = limit.unwrap_or(u64::MAX);

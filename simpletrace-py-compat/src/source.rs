@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyBlockingIOError, PyTypeError};
+use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -43,18 +43,11 @@ pub(crate) enum Named<'py> {
 }
 
 impl<'py> Named<'py> {
-    /// Takes a path (`str` or path-like) or an object with a method to read bytes.
+    /// Takes the path of a regular file (`str` or path-like) or an object with a method to read bytes.
     pub(crate) fn new(log: &Bound<'py, PyAny>) -> PyResult<Self> {
         if log.is_instance_of::<PyString>() || log.hasattr("__fspath__")? {
             let path: PathBuf = log.extract()?;
-            if path.is_file() {
-                return Ok(Self::Path(path));
-            }
-            // Python waits in `open` for whoever writes to a FIFO, and knows what to say if there is no such file.
-            let options = [("buffering", 0)];
-            let open = log.py().import("io")?.getattr("open")?;
-            let kwargs = pyo3::types::IntoPyDict::into_py_dict(options, log.py())?;
-            return Ok(Self::Object(open.call((log, "rb"), Some(&kwargs))?, None));
+            return Ok(Self::Path(path));
         }
         let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
         let position = if seekable { log.call_method0("tell")?.extract().ok() } else { None };
@@ -80,7 +73,7 @@ impl<'py> Named<'py> {
     /// Starts reading, from the beginning or from where the object stood.
     pub(crate) fn open(&self, shared: &Arc<Shared>) -> PyResult<Source> {
         let input = match self {
-            Self::Path(path) => Input::File(File::open(path).map_err(os_error)?),
+            Self::Path(path) => Input::File(File::open(path).map_err(|error| os_error_at(error, path))?),
             Self::Object(object, position) => {
                 if let Some(position) = position {
                     object.call_method1("seek", (*position,))?;
@@ -99,13 +92,21 @@ impl<'py> Named<'py> {
 /// An `OSError` with its number, as Python raises it.
 pub(crate) fn os_error(error: io::Error) -> PyErr {
     match error.raw_os_error() {
-        Some(number) => {
-            let text = error.to_string();
-            let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned();
-            pyo3::exceptions::PyOSError::new_err((number, text))
-        }
+        Some(number) => PyOSError::new_err((number, text_of(&error, number))),
         None => error.into(),
     }
+}
+
+fn os_error_at(error: io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, text_of(&error, number), path.to_owned())),
+        None => error.into(),
+    }
+}
+
+fn text_of(error: &io::Error, number: i32) -> String {
+    let text = error.to_string();
+    text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned()
 }
 
 impl Source {

@@ -9,6 +9,7 @@
     simpletrace.process("trace-events-all", "trace-1234", Requests())
 """
 
+import contextlib as _contextlib
 import inspect as _inspect
 import io as _io
 import os as _os
@@ -129,13 +130,16 @@ class Analyzer2(Analyzer):
 class Formatter2(Analyzer2):
     """Prints every record: what `python -m simpletrace` runs."""
 
-    def __init__(self):
+    def begin(self):
         self.last_timestamp_ns = None
 
     def catchall(self, *rec_args, event, timestamp_ns, pid, event_id, **kwargs):
         before = timestamp_ns if self.last_timestamp_ns is None else self.last_timestamp_ns
         self.last_timestamp_ns = timestamp_ns
-        args = [f"{name}={value}" if isinstance(value, bytes) else f"{name}=0x{value:x}" for (_, name), value in zip(event.args, rec_args)]
+        args = [
+            f"{name}={value}" if isinstance(value, bytes) else f"{name}=0x{value:x}"
+            for (_, name), value in zip(event.args, rec_args)
+        ]
         print(f"{event.name} {(timestamp_ns - before) / 1000:.3f} pid={pid} {' '.join(args)}")
 
 
@@ -171,6 +175,13 @@ def _events(events):
     return read() if read else "".join(events), str(getattr(events, "name", "the events"))
 
 
+def _opened(log):
+    """Opens what is no regular file, such as a FIFO: Python waits for its writer in a way that Ctrl-C ends."""
+    if isinstance(log, (str, _os.PathLike)) and not _os.path.isfile(log):
+        return open(log, "rb", buffering=0)
+    return _contextlib.nullcontext(log)
+
+
 # What `read_trace_header` found in a file, for `read_trace_records`.
 _headers = _weakref.WeakKeyDictionary()
 
@@ -200,7 +211,7 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
     text, name = _events(events)
     if only is not None:
         only = [only] if isinstance(only, str) else list(only)
-    with _native.Log(
+    with _opened(log) as log, _native.Log(
         text,
         name,
         log,
@@ -211,7 +222,7 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
         typed=typed,
         strict=strict,
     ) as opened, analyzer:
-        if type(analyzer) is Formatter2 and not typed:
+        if type(analyzer) is Formatter2:
             warning = opened.print(_write())
         else:
             warning = opened.feed(analyzer, _style(analyzer))

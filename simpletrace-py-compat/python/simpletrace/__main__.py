@@ -6,7 +6,7 @@ import sys
 import simpletrace
 
 
-def main():
+def main() -> int:
     try:
         simpletrace.run(simpletrace.Formatter2())
         sys.stdout.flush()
