@@ -1,0 +1,408 @@
+//! Calling the methods of an analyzer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::{ffi, intern};
+use simpletrace_format::events::ArgType;
+use simpletrace_format::{Value, Version};
+
+use crate::declarations::{DROPPED, Declarations, Declared};
+use crate::sink::{Raw, Taken, Taking, Wanted};
+
+/// Records that are gathered before they are handed over.
+const BLOCK_RECORDS: usize = 4096;
+
+/// Bytes of text that are gathered before they are handed over.
+const BLOCK_TEXT_BYTES: usize = 1 << 20;
+
+/// How an analyzer is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As `Analyzer2`: arguments, and the rest by keyword.
+    Keywords,
+    /// As `Analyzer`: arguments, before them the time and the process if the method has room for them.
+    Positional,
+    /// By its own `_process_event`.
+    Process,
+}
+
+/// Who is called for the records of a kind.
+enum Target {
+    /// Nobody: there is no method, and no `catchall` of the script's own.
+    Nobody,
+    /// The method, looked up for each record as it may change.
+    Method,
+    /// `catchall`, looked up likewise.
+    Catchall,
+    /// The method or else `catchall`: the analyzer makes up attributes as they are asked for.
+    Either,
+    /// A method found once, with so many values before the arguments.
+    Fixed(Py<PyAny>, usize),
+    /// `catchall` of an `Analyzer`, which gets the record in one.
+    FixedCatchall(Py<PyAny>),
+    /// `_process_event`.
+    Process,
+}
+
+struct Kind {
+    names: KindNames,
+    target: Target,
+    /// The keyword arguments, of which each call changes two.
+    kwargs: Py<PyDict>,
+    pid: Option<u32>,
+}
+
+/// What a kind of event is in Python.
+pub(crate) struct KindNames {
+    pub(crate) event: Py<PyAny>,
+    /// The name in the trace, and that of the event's declaration: they differ for `dropped`.
+    pub(crate) id: Py<PyString>,
+    method: Py<PyString>,
+    pub(crate) types: Box<[ArgType]>,
+}
+
+impl KindNames {
+    pub(crate) fn new(py: Python<'_>, name: &str, declared: &Declared, from: &Declarations) -> PyResult<Self> {
+        let event = if name == DROPPED {
+            py.import("simpletrace")?.getattr("_DROPPED_EVENT")?
+        } else {
+            from.event(py, &declared.decl)?
+        };
+        Ok(Self {
+            event: event.unbind(),
+            id: PyString::intern(py, name).unbind(),
+            method: PyString::intern(py, &declared.decl.name).unbind(),
+            types: declared.types.clone(),
+        })
+    }
+}
+
+/// Makes a Python value of an argument.
+pub(crate) struct Values {
+    pub(crate) typed: bool,
+    pub(crate) version: Version,
+}
+
+impl Values {
+    #[inline]
+    pub(crate) fn make<'py>(&self, py: Python<'py>, raw: Raw<'_>, ty: ArgType) -> PyResult<Bound<'py, PyAny>> {
+        match raw {
+            Raw::Word(word) if !self.typed => Ok(PyInt::new(py, word).into_any()),
+            Raw::Text(text) if !self.typed => Ok(PyBytes::new(py, text).into_any()),
+            Raw::Word(word) => {
+                let value = match self.version {
+                    Version::V0 => Value::from_word_of_version_0(word, ty),
+                    _ => Value::from_word(word, ty),
+                };
+                Ok(match value {
+                    Value::Signed(value) => PyInt::new(py, value).into_any(),
+                    Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+                    _ => PyInt::new(py, word).into_any(),
+                })
+            }
+            Raw::Text(text) => match std::str::from_utf8(text) {
+                Ok(text) => Ok(PyString::new(py, text).into_any()),
+                Err(_) => PyBytes::new(py, text)
+                    .call_method1(intern!(py, "decode"), (intern!(py, "utf-8"), intern!(py, "backslashreplace"))),
+            },
+        }
+    }
+}
+
+/// Records on their way to an analyzer.
+#[derive(Default)]
+struct Block {
+    records: Vec<Kept>,
+    words: Vec<u64>,
+    text: Vec<u8>,
+}
+
+/// A record in a block. Its arguments are in `words`, one each: of text, the place and the length in `text`.
+struct Kept {
+    kind: u32,
+    pid: u32,
+    timestamp_ns: u64,
+    words_at: usize,
+}
+
+impl Block {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.words.clear();
+        self.text.clear();
+    }
+}
+
+/// Calls an analyzer for records.
+pub(crate) struct Calls {
+    analyzer: Py<PyAny>,
+    style: Style,
+    /// Whether attributes are made up as they are asked for, so that there is no telling which there are.
+    is_dynamic: bool,
+    declarations: Arc<Declarations>,
+    values: Values,
+    kinds: Vec<Kind>,
+    /// The class of the times that an `Analyzer` gets.
+    timestamp: Py<PyAny>,
+    block: Block,
+    /// Set when calls made some kinds wanted that were not, or the other way round.
+    is_stale: Arc<AtomicBool>,
+    /// Whether a call has raised, after which there are none.
+    is_over: bool,
+}
+
+impl Calls {
+    pub(crate) fn new(
+        analyzer: &Bound<'_, PyAny>,
+        style: Style,
+        declarations: Arc<Declarations>,
+        values: Values,
+        is_stale: Arc<AtomicBool>,
+    ) -> PyResult<Self> {
+        let py = analyzer.py();
+        let class = analyzer.get_type();
+        let usual = py.get_type::<PyAny>().getattr("__getattribute__")?;
+        let is_dynamic = class.hasattr("__getattr__")? || !class.getattr("__getattribute__")?.is(&usual);
+        Ok(Self {
+            analyzer: analyzer.clone().unbind(),
+            style,
+            is_dynamic,
+            declarations,
+            values,
+            kinds: Vec::new(),
+            timestamp: py.import("simpletrace")?.getattr("_Timestamp")?.unbind(),
+            block: Block::default(),
+            is_stale,
+            is_over: false,
+        })
+    }
+
+    pub(crate) fn set_version(&mut self, version: Version) {
+        self.values.version = version;
+    }
+
+    /// Finds out who is to be called for a kind of event, after all calls for the records before.
+    pub(crate) fn resolve(&mut self, name: &str, declared: &Declared) -> PyResult<Wanted> {
+        self.flush()?;
+        Python::attach(|py| {
+            let names = KindNames::new(py, name, declared, &self.declarations)?;
+            let target = self.target(py, &names)?;
+            let kwargs = PyDict::new(py);
+            for (key, value) in [("event", &names.event), ("event_id", names.id.as_any())] {
+                kwargs.set_item(PyString::intern(py, key), value)?;
+            }
+            for key in ["timestamp_ns", "pid"] {
+                kwargs.set_item(PyString::intern(py, key), py.None())?;
+            }
+            let wanted = match target {
+                Target::Nobody => Wanted::No,
+                _ => Wanted::Yes(self.kinds.len() as u32),
+            };
+            self.kinds.push(Kind { names, target, kwargs: kwargs.unbind(), pid: None });
+            Ok(wanted)
+        })
+    }
+
+    fn target(&self, py: Python<'_>, names: &KindNames) -> PyResult<Target> {
+        let analyzer = self.analyzer.bind(py);
+        match self.style {
+            Style::Process => Ok(Target::Process),
+            Style::Keywords if self.is_dynamic => Ok(Target::Either),
+            Style::Keywords => {
+                if analyzer.getattr_opt(names.method.bind(py))?.is_some() {
+                    return Ok(Target::Method);
+                }
+                Ok(if has_own_catchall(analyzer)? { Target::Catchall } else { Target::Nobody })
+            }
+            Style::Positional => {
+                let choose = py.import("simpletrace")?.getattr("_choose")?;
+                let (function, before): (Py<PyAny>, Option<usize>) =
+                    choose.call1((analyzer, &names.event))?.extract()?;
+                Ok(match before {
+                    Some(before) => Target::Fixed(function, before),
+                    None if has_own_catchall(analyzer)? => Target::FixedCatchall(function),
+                    None => Target::Nobody,
+                })
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, taking: &Taking<'_>) -> PyResult<Taken> {
+        let Block { records, words, text } = &mut self.block;
+        let words_at = words.len();
+        for raw in taking.payload.raw(&self.kinds[taking.kind as usize].names.types) {
+            match raw {
+                Some(Raw::Word(word)) => words.push(word),
+                Some(Raw::Text(bytes)) => {
+                    words.push((text.len() as u64) << 32 | bytes.len() as u64);
+                    text.extend_from_slice(bytes);
+                }
+                None => {
+                    words.truncate(words_at);
+                    return Ok(Taken::Short);
+                }
+            }
+        }
+        records.push(Kept { kind: taking.kind, pid: taking.pid, timestamp_ns: taking.timestamp_ns, words_at });
+        if records.len() >= BLOCK_RECORDS || text.len() >= BLOCK_TEXT_BYTES {
+            self.flush()?;
+        }
+        Ok(Taken::Whole)
+    }
+
+    /// Makes the calls for all records taken.
+    pub(crate) fn flush(&mut self) -> PyResult<()> {
+        if self.block.records.is_empty() || self.is_over {
+            return Ok(());
+        }
+        let result = Python::attach(|py| {
+            self.call_all(py)?;
+            py.check_signals()?;
+            self.look_again(py)
+        });
+        self.block.clear();
+        self.is_over = result.is_err();
+        result
+    }
+
+    fn call_all(&mut self, py: Python<'_>) -> PyResult<()> {
+        let analyzer = self.analyzer.bind(py);
+        let catchall = intern!(py, "catchall");
+        let mut args: Vec<Bound<'_, PyAny>> = Vec::new();
+        for record in &self.block.records {
+            let kind = &mut self.kinds[record.kind as usize];
+            let types = &kind.names.types;
+            let words = &self.block.words[record.words_at..][..types.len()];
+            let values = &self.values;
+            let text = &self.block.text;
+            let make = |&word: &u64, &ty: &ArgType| {
+                let raw = if ty.is_string() {
+                    let at = (word >> 32) as usize;
+                    Raw::Text(&text[at..at + (word & 0xffff_ffff) as usize])
+                } else {
+                    Raw::Word(word)
+                };
+                values.make(py, raw, ty)
+            };
+            let extend = |args: &mut Vec<_>| {
+                for (word, ty) in words.iter().zip(types) {
+                    args.push(make(word, ty)?);
+                }
+                Ok::<_, PyErr>(())
+            };
+            match &kind.target {
+                Target::Nobody => {}
+                Target::Method | Target::Catchall | Target::Either => {
+                    let function = match kind.target {
+                        Target::Method => analyzer.getattr(kind.names.method.bind(py))?,
+                        Target::Catchall => analyzer.getattr(catchall)?,
+                        _ => match analyzer.getattr_opt(kind.names.method.bind(py))? {
+                            Some(function) => function,
+                            None => analyzer.getattr(catchall)?,
+                        },
+                    };
+                    extend(&mut args)?;
+                    let args = PyTuple::new(py, args.drain(..))?;
+                    kind.set_keywords(py, record)?;
+                    function.call(args, Some(kind.kwargs.bind(py)))?;
+                    kind.keep_keywords_ours(py)?;
+                }
+                Target::Fixed(function, before) => {
+                    if *before > 0 {
+                        args.push(self.timestamp.bind(py).call1((record.timestamp_ns,))?);
+                    }
+                    if *before > 1 {
+                        args.push(PyInt::new(py, record.pid).into_any());
+                    }
+                    extend(&mut args)?;
+                    function.bind(py).call1(PyTuple::new(py, args.drain(..))?)?;
+                }
+                Target::FixedCatchall(function) => {
+                    args.push(kind.names.id.bind(py).clone().into_any());
+                    args.push(PyInt::new(py, record.timestamp_ns).into_any());
+                    args.push(PyInt::new(py, record.pid).into_any());
+                    extend(&mut args)?;
+                    let all = PyTuple::new(py, args.drain(..))?;
+                    function.bind(py).call1((&kind.names.event, all))?;
+                }
+                Target::Process => {
+                    extend(&mut args)?;
+                    let args = PyList::new(py, args.drain(..))?;
+                    kind.set_keywords(py, record)?;
+                    let function = analyzer.getattr(intern!(py, "_process_event"))?;
+                    function.call((args,), Some(kind.kwargs.bind(py)))?;
+                    kind.keep_keywords_ours(py)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again for methods that were not there: a call may have made them.
+    fn look_again(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.style != Style::Keywords {
+            return Ok(());
+        }
+        for index in 0..self.kinds.len() {
+            let was_nobody = match self.kinds[index].target {
+                Target::Nobody => true,
+                Target::Method | Target::Catchall => false,
+                _ => continue,
+            };
+            let target = self.target(py, &self.kinds[index].names)?;
+            if was_nobody != matches!(target, Target::Nobody) {
+                // Relaxed: the same thread reads it.
+                self.is_stale.store(true, Ordering::Relaxed);
+            }
+            self.kinds[index].target = target;
+        }
+        Ok(())
+    }
+
+    /// Who is called for a kind, now.
+    pub(crate) fn wanted(&self, kind: u32) -> Wanted {
+        match self.kinds[kind as usize].target {
+            Target::Nobody => Wanted::No,
+            _ => Wanted::Yes(kind),
+        }
+    }
+}
+
+/// Whether `catchall` is not only that of our classes, which does nothing.
+fn has_own_catchall(analyzer: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = analyzer.py().import("simpletrace")?;
+    let own = analyzer.getattr("catchall")?;
+    let Some(function) = own.getattr_opt("__func__")? else { return Ok(true) };
+    for class in ["Analyzer", "Analyzer2"] {
+        if function.is(&module.getattr(class)?.getattr("catchall")?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Kind {
+    fn set_keywords(&mut self, py: Python<'_>, record: &Kept) -> PyResult<()> {
+        let kwargs = self.kwargs.bind(py);
+        kwargs.set_item(intern!(py, "timestamp_ns"), PyInt::new(py, record.timestamp_ns))?;
+        if self.pid != Some(record.pid) {
+            kwargs.set_item(intern!(py, "pid"), PyInt::new(py, record.pid))?;
+            self.pid = Some(record.pid);
+        }
+        Ok(())
+    }
+
+    /// Makes another dictionary if whoever was called has kept the one: functions never do, callables written in C may.
+    fn keep_keywords_ours(&mut self, py: Python<'_>) -> PyResult<()> {
+        // SAFETY: the object lives, as `kwargs` holds it, and this thread is attached.
+        let count = unsafe { ffi::Py_REFCNT(self.kwargs.as_ptr()) };
+        if count > 1 {
+            self.kwargs = self.kwargs.bind(py).copy()?.unbind();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! What is wrong with a trace: gathered for one warning, or raised at once.
+
+use std::fmt;
+
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use simpletrace_format::{Damage, ErrorKind};
+
+/// Faults that a warning tells one by one.
+const MAX_TOLD: usize = 3;
+
+/// What the original would have stopped at.
+#[derive(Default)]
+pub(crate) struct Faults {
+    told: Vec<String>,
+    count: u64,
+}
+
+impl Faults {
+    pub(crate) fn add(&mut self, fault: impl fmt::Display) {
+        self.count += 1;
+        if self.told.len() < MAX_TOLD {
+            self.told.push(fault.to_string());
+        }
+    }
+
+    /// The text of the warning, if there is something to warn of.
+    pub(crate) fn warning(&self, file: &str) -> Option<String> {
+        if self.count == 0 {
+            return None;
+        }
+        let more = match self.count - self.told.len() as u64 {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let told = self.told.join("; ");
+        Some(format!("{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error)"))
+    }
+}
+
+/// An exception of the package or the standard library, by module and name.
+pub(crate) fn exception(module: &str, name: &str, message: String) -> PyErr {
+    Python::attach(|py| {
+        let made = py.import(module).and_then(|module| module.getattr(name)).and_then(|class| class.call1((message,)));
+        made.map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
+/// What damage is to those who want none: of the kind that simpletrace.py stops with.
+pub(crate) fn of_damage(file: &str, damage: &Damage) -> PyErr {
+    let message = format!("{file}: {damage}");
+    match damage.kind {
+        // Behind the type word, inside what is left of the header.
+        ErrorKind::TornTail(8..32) => exception("simpletrace", "SimpleException", message),
+        ErrorKind::TornTail(_) | ErrorKind::DroppedLength(_) => exception("struct", "error", message),
+        ErrorKind::SecondHeader | ErrorKind::MisplacedTraceBegin => PyKeyError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
+}
+
+/// Why a file is none that can be read: of the kind that simpletrace.py stops with.
+pub(crate) fn of_header(file: &str, error: &simpletrace_format::Error) -> PyErr {
+    let message = format!("{file}: {error}");
+    match error.kind() {
+        ErrorKind::HeaderCut(_) => exception("simpletrace", "SimpleException", message),
+        _ => PyValueError::new_err(message),
+    }
+}

@@ -1,0 +1,534 @@
+//! Reading a trace: records find their declarations and go where they are wanted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyTuple};
+use simpletrace_format::events::{LookupById, Numbering, SeenIds};
+use simpletrace_format::{
+    ByteOrder, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered, RecoveringReader,
+    Version,
+};
+
+use crate::calls::{Calls, KindNames, Style, Values};
+use crate::declarations::{DROPPED, DROPPED_METHOD, Declarations, Declared};
+use crate::faults::{Faults, exception, of_damage, of_header};
+use crate::sink::{Contents, Shared, Sink, Taken, Taking, Wanted};
+use crate::source::{Named, Source, os_error};
+use crate::text::{Out, Text};
+
+/// What a record's name comes to, in the table of a file's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its first record is yet to come.
+    Unresolved,
+    /// The script did not ask for it.
+    LeftOut,
+    /// It did, but would not be called.
+    Uncalled,
+    Kind(u32),
+}
+
+/// Takes the records of a trace.
+trait Visitor {
+    /// Takes in an event that the trace has records of.
+    fn resolve(&mut self, name: &str, declared: &Declared) -> PyResult<Wanted>;
+    /// Takes a record; false to stop.
+    fn take(&mut self, taking: &Taking<'_>) -> PyResult<(Taken, bool)>;
+    /// Whether who is wanted has to be asked again.
+    fn is_stale(&self) -> bool {
+        false
+    }
+    fn wanted(&self, kind: u32) -> Wanted {
+        Wanted::Yes(kind)
+    }
+    /// Takes in that another file begins, whose values are of this version.
+    fn begin_file(&mut self, version: Version) -> PyResult<()>;
+}
+
+/// An opened trace.
+struct Trace {
+    reader: RecoveringReader<Source>,
+    shared: Arc<Shared>,
+    declarations: Arc<Declarations>,
+    name: String,
+    /// The names that the script asked for, sorted; `None` for all.
+    only: Option<Vec<String>>,
+    strict: bool,
+    numbering: Option<Numbering>,
+    version: Version,
+    names: Names,
+    /// The state of each slot of `names`, and of losses.
+    states: Vec<State>,
+    dropped: State,
+    /// The kinds met, by name and whether they are of version 0.
+    kinds: HashMap<(String, bool), (u32, State)>,
+    faults: Faults,
+    left: u64,
+}
+
+impl Trace {
+    fn open(
+        log: &Bound<'_, PyAny>,
+        declarations: Declarations,
+        read_header: bool,
+        header: Option<(u64, bool)>,
+        strict: bool,
+        shared: &Arc<Shared>,
+    ) -> PyResult<Self> {
+        let named = Named::new(log)?;
+        let name = named.name();
+        let source = named.open(shared)?;
+        let mut reader = start(source, shared, read_header, header, &name)?;
+        let version = reader.header().version;
+        let has_names = version.has_names() && (read_header || header.is_some());
+        let numbering = match Numbering::of(version) {
+            _ if has_names => None,
+            None if named.is_again() => {
+                let again = start(named.open(shared)?, shared, read_header, header, &name)?;
+                let numbering = infer(again, &declarations);
+                reader = start(named.open(shared)?, shared, read_header, header, &name)?;
+                Some(numbering)
+            }
+            rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
+        };
+        let reader = {
+            let header = reader.header();
+            reader.with_fits(declarations.judge(header, numbering))
+        };
+        let mut trace = Self {
+            reader,
+            shared: Arc::clone(shared),
+            declarations: Arc::new(declarations),
+            name,
+            only: None,
+            strict,
+            numbering,
+            version,
+            names: Names::default(),
+            states: Vec::new(),
+            dropped: State::Unresolved,
+            kinds: HashMap::new(),
+            faults: Faults::default(),
+            left: u64::MAX,
+        };
+        trace.begin_names();
+        Ok(trace)
+    }
+
+    fn begin_names(&mut self) {
+        let names = self.numbering.map(|numbering| self.declarations.index().by_id(numbering));
+        self.names = names.as_ref().map_or_else(Names::default, LookupById::names);
+        self.states = vec![State::Unresolved; self.names.len()];
+        self.dropped = State::Unresolved;
+    }
+
+    /// Hands records to `visitor` until it wants no more, or there are none.
+    fn for_each(&mut self, visitor: &mut impl Visitor) -> PyResult<()> {
+        while self.left > 0 {
+            let item = match self.reader.next_item() {
+                Ok(Some(item)) => item,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(of_error(&self.shared, &error)),
+            };
+            if visitor.is_stale() {
+                for state in self.states.iter_mut().chain([&mut self.dropped]) {
+                    if matches!(state, State::Uncalled | State::Kind(_)) {
+                        *state = State::Unresolved;
+                    }
+                }
+                for (kind, state) in self.kinds.values_mut() {
+                    *state = state_of(visitor.wanted(*kind));
+                }
+            }
+            // One that cannot be taken by its slot is looked at closer.
+            let (slot, offset, mut taking) = match item {
+                Recovered::Record(Record::Event(event)) => {
+                    let taking = Taking {
+                        kind: 0,
+                        timestamp_ns: event.timestamp_ns,
+                        pid: event.pid,
+                        payload: Contents::Payload(event.payload),
+                    };
+                    match self.names.slot(event.id) {
+                        Some(slot) => (Some(slot), event.offset, taking),
+                        None => {
+                            if self.strict {
+                                return Err(PyKeyError::new_err(event.id.0));
+                            }
+                            self.faults.add(format_args!("offset {}: {} has no name", event.offset, event.id));
+                            continue;
+                        }
+                    }
+                }
+                Recovered::Record(Record::Dropped(dropped)) => {
+                    let taking = Taking {
+                        kind: 0,
+                        timestamp_ns: dropped.timestamp_ns,
+                        pid: dropped.pid,
+                        payload: Contents::Count(dropped.count),
+                    };
+                    (None, dropped.offset, taking)
+                }
+                Recovered::Record(Record::Mapping(mapping)) => {
+                    map(&mut self.names, &mut self.states, &mapping);
+                    continue;
+                }
+                Recovered::Damage(damage) => {
+                    if self.strict {
+                        return Err(of_damage(&self.name, &damage));
+                    }
+                    self.faults.add(damage);
+                    continue;
+                }
+                Recovered::NewFile(header) => {
+                    if self.strict {
+                        return Err(PyKeyError::new_err(format!("{}: another file begins in it", self.name)));
+                    }
+                    self.faults.add("another file begins in it");
+                    self.version = header.version;
+                    self.numbering = match Numbering::of(header.version) {
+                        _ if header.version.has_names() => None,
+                        rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
+                    };
+                    visitor.begin_file(header.version)?;
+                    self.begin_names();
+                    continue;
+                }
+            };
+            let state = slot.map_or(self.dropped, |slot| self.states[slot as usize]);
+            let state = match state {
+                State::Unresolved => {
+                    let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
+                    let key = (name.to_owned(), self.version == Version::V0);
+                    let state = match self.kinds.get(&key) {
+                        Some(&(_, state)) => state,
+                        None => {
+                            let state = resolve(visitor, name, self.version, &self.declarations, self.only.as_deref())?;
+                            // Each kind resolved got the next number, called or not.
+                            let kind = self.kinds.values().filter(|(_, state)| *state != State::LeftOut).count();
+                            self.kinds.insert(key, (kind as u32, state));
+                            state
+                        }
+                    };
+                    match slot {
+                        Some(slot) => self.states[slot as usize] = state,
+                        None => self.dropped = state,
+                    }
+                    state
+                }
+                state => state,
+            };
+            match state {
+                State::Kind(kind) => {
+                    taking.kind = kind;
+                    self.left -= 1;
+                    match visitor.take(&taking)? {
+                        (Taken::Whole, true) => {}
+                        (Taken::Whole, false) => return Ok(()),
+                        (Taken::Short, _) => {
+                            let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
+                            let fault = format!("offset {offset}: record of {name} is too short for its declaration");
+                            if self.strict {
+                                return Err(exception("struct", "error", format!("{}: {fault}", self.name)));
+                            }
+                            self.left += 1;
+                            self.faults.add(fault);
+                        }
+                    }
+                }
+                State::Uncalled => self.left -= 1,
+                State::LeftOut | State::Unresolved => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn resolve(
+    visitor: &mut impl Visitor,
+    name: &str,
+    version: Version,
+    declarations: &Declarations,
+    only: Option<&[String]>,
+) -> PyResult<State> {
+    let method = if name == DROPPED { DROPPED_METHOD } else { name };
+    if only.is_some_and(|only| !only.iter().any(|asked| asked == name || asked == method)) {
+        return Ok(State::LeftOut);
+    }
+    match declarations.get(name, version)? {
+        Some(declared) => visitor.resolve(name, &declared).map(state_of),
+        None => {
+            let message = format!(
+                "'{name}' event is in the trace but not declared among its events: take the trace-events-all of the same build"
+            );
+            Err(exception("simpletrace", "SimpleException", message))
+        }
+    }
+}
+
+fn state_of(wanted: Wanted) -> State {
+    match wanted {
+        Wanted::Yes(kind) => State::Kind(kind),
+        Wanted::No => State::Uncalled,
+    }
+}
+
+/// Takes in a name for an id.
+fn map(names: &mut Names, states: &mut Vec<State>, mapping: &MappingRecord<'_>) {
+    if !mapping.is_fact() && mapping.id < EventId::FIRST_SPECIAL {
+        let _ = names.map(mapping);
+        states.resize(names.len(), State::Unresolved);
+    }
+}
+
+/// Starts with the header, or without one.
+fn start(
+    mut source: Source,
+    shared: &Shared,
+    read_header: bool,
+    header: Option<(u64, bool)>,
+    name: &str,
+) -> PyResult<RecoveringReader<Source>> {
+    if let Some((version, is_big)) = header {
+        let version = Version::from_number(version).ok_or_else(|| PyValueError::new_err("no such version"))?;
+        let byte_order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
+        return Ok(RecoveringReader::assuming(source, Header { version, byte_order }));
+    }
+    if !read_header {
+        // The first word is the type of a record, 1.
+        let head = source.peek(8).map_err(|error| raised(shared, error))?;
+        let byte_order = if head.starts_with(&[0; 7]) { ByteOrder::Big } else { ByteOrder::Little };
+        return Ok(RecoveringReader::assuming(source, Header { version: Version::V4, byte_order }));
+    }
+    // Told apart from damage further on.
+    let head = source.peek(HEADER_BYTES).map_err(|error| raised(shared, error))?;
+    Header::parse(head).map_err(|error| of_header(name, &error))?;
+    RecoveringReader::new(source).map_err(|error| match error.kind() {
+        ErrorKind::Io(_) => of_error(shared, &error),
+        _ => of_header(name, &error),
+    })
+}
+
+/// Finds out how a version 0 file numbers its events.
+fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> Numbering {
+    let mut seen = SeenIds::default();
+    // What is behind damage says nothing.
+    while let Ok(Some(Recovered::Record(record))) = records.next_item() {
+        if let Record::Event(event) = record {
+            seen.add(&event);
+        }
+    }
+    declarations.index().infer_numbering(&seen).numbering
+}
+
+/// The exception that reading raised.
+fn of_error(shared: &Shared, error: &simpletrace_format::Error) -> PyErr {
+    shared.take_raised().unwrap_or_else(|| PyValueError::new_err(error.to_string()))
+}
+
+fn raised(shared: &Shared, error: std::io::Error) -> PyErr {
+    shared.take_raised().unwrap_or_else(|| os_error(error))
+}
+
+/// Hands records to the sink.
+struct Pushing<'a>(&'a Shared);
+
+impl Visitor for Pushing<'_> {
+    fn resolve(&mut self, name: &str, declared: &Declared) -> PyResult<Wanted> {
+        self.0.flush()?;
+        self.0.sink().resolve(name, declared)
+    }
+
+    #[inline]
+    fn take(&mut self, taking: &Taking<'_>) -> PyResult<(Taken, bool)> {
+        let taken = self.0.sink().take(taking)?;
+        Ok((taken, true))
+    }
+
+    #[inline]
+    fn is_stale(&self) -> bool {
+        self.0.take_stale()
+    }
+
+    fn wanted(&self, kind: u32) -> Wanted {
+        match &*self.0.sink() {
+            Sink::Calls(calls) => calls.wanted(kind),
+            _ => Wanted::Yes(kind),
+        }
+    }
+
+    fn begin_file(&mut self, version: Version) -> PyResult<()> {
+        self.0.flush()?;
+        if let Sink::Calls(calls) = &mut *self.0.sink() {
+            calls.set_version(version);
+        }
+        Ok(())
+    }
+}
+
+/// Makes a tuple of the next record.
+struct Pulling<'a> {
+    declarations: Arc<Declarations>,
+    kinds: &'a mut Vec<KindNames>,
+    values: &'a mut Values,
+    record: Option<Py<PyTuple>>,
+}
+
+impl Visitor for Pulling<'_> {
+    fn resolve(&mut self, name: &str, declared: &Declared) -> PyResult<Wanted> {
+        let kind = self.kinds.len() as u32;
+        self.kinds.push(Python::attach(|py| KindNames::new(py, name, declared, &self.declarations))?);
+        Ok(Wanted::Yes(kind))
+    }
+
+    fn take(&mut self, taking: &Taking<'_>) -> PyResult<(Taken, bool)> {
+        let kind = &self.kinds[taking.kind as usize];
+        Python::attach(|py| {
+            let mut items = Vec::with_capacity(4 + kind.types.len());
+            items.push(kind.event.bind(py).clone());
+            items.push(kind.id.bind(py).clone().into_any());
+            items.push(PyInt::new(py, taking.timestamp_ns).into_any());
+            items.push(PyInt::new(py, taking.pid).into_any());
+            for (raw, &ty) in taking.payload.raw(&kind.types).zip(&kind.types) {
+                let Some(raw) = raw else { return Ok((Taken::Short, true)) };
+                items.push(self.values.make(py, raw, ty)?);
+            }
+            self.record = Some(PyTuple::new(py, items)?.unbind());
+            Ok((Taken::Whole, false))
+        })
+    }
+
+    fn begin_file(&mut self, version: Version) -> PyResult<()> {
+        self.values.version = version;
+        Ok(())
+    }
+}
+
+struct Opened {
+    trace: Trace,
+    /// For [`Log::__next__`].
+    kinds: Vec<KindNames>,
+    values: Values,
+}
+
+/// A trace that is read from front to back, once.
+#[pyclass(module = "simpletrace._native", frozen)]
+pub(crate) struct Log {
+    opened: Mutex<Option<Opened>>,
+    shared: Arc<Shared>,
+}
+
+#[pymethods]
+impl Log {
+    /// Opens `log`, a path or an object with `read`, and reads its header.
+    ///
+    /// `events` is a list of `Event`s or the text of a trace-events file, which `events_name` is the name of; `header` what was read
+    /// already: the version and whether the byte order is big-endian.
+    #[new]
+    #[pyo3(signature = (events, events_name, log, *, read_header, header, only, limit, typed, strict))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place, by keywords")]
+    fn new(
+        events: &Bound<'_, PyAny>,
+        events_name: &str,
+        log: &Bound<'_, PyAny>,
+        read_header: bool,
+        header: Option<(u64, bool)>,
+        only: Option<Vec<String>>,
+        limit: Option<u64>,
+        typed: bool,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let declarations = Declarations::new(events, events_name)?;
+        let shared = Arc::new(Shared::new());
+        if let Some(only) = &only {
+            declarations.check(only)?;
+        }
+        let mut trace = Trace::open(log, declarations, read_header, header, strict, &shared)?;
+        trace.only = only;
+        trace.left = limit.unwrap_or(u64::MAX);
+        let values = Values { typed, version: trace.version };
+        Ok(Self { opened: Mutex::new(Some(Opened { trace, kinds: Vec::new(), values })), shared })
+    }
+
+    /// Calls the methods of `analyzer` for all records, and returns the text of a warning if the trace is damaged.
+    fn feed(&self, py: Python<'_>, analyzer: &Bound<'_, PyAny>, style: &str) -> PyResult<Option<String>> {
+        let style = match style {
+            "keywords" => Style::Keywords,
+            "positional" => Style::Positional,
+            _ => Style::Process,
+        };
+        self.with(|opened| {
+            let declarations = Arc::clone(&opened.trace.declarations);
+            let values = Values { typed: opened.values.typed, version: opened.values.version };
+            let calls = Calls::new(analyzer, style, declarations, values, Arc::clone(&self.shared.is_stale))?;
+            self.push(py, &mut opened.trace, Sink::Calls(calls))
+        })
+    }
+
+    /// Prints all records to descriptor 1, or with `write`; returns as [`feed`](Self::feed) does.
+    fn print(&self, py: Python<'_>, write: Option<Py<PyAny>>) -> PyResult<Option<String>> {
+        let out = write.map_or(Out::Stdout, Out::Write);
+        self.with(|opened| self.push(py, &mut opened.trace, Sink::Text(Text::new(out))))
+    }
+
+    /// Returns the text of a warning, if what was read is damaged.
+    fn warning(&self) -> PyResult<Option<String>> {
+        self.with(|opened| Ok(opened.trace.faults.warning(&opened.trace.name)))
+    }
+
+    /// Gives up the trace and its file.
+    fn close(&self) {
+        *self.shared.sink() = Sink::None;
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(opened);
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_reason))]
+    fn __exit__(&self, _reason: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self) -> PyResult<Option<Py<PyTuple>>> {
+        self.with(|Opened { trace, kinds, values }| {
+            let declarations = Arc::clone(&trace.declarations);
+            let mut pulling = Pulling { declarations, kinds, values, record: None };
+            trace.for_each(&mut pulling)?;
+            Ok(pulling.record)
+        })
+    }
+}
+
+impl Log {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Opened) -> PyResult<T>) -> PyResult<T> {
+        let in_use = || PyValueError::new_err("the trace is being read already");
+        let mut opened = match self.opened.try_lock() {
+            Ok(opened) => opened,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(std::sync::TryLockError::WouldBlock) => return Err(in_use()),
+        };
+        use_it(opened.as_mut().ok_or_else(|| PyValueError::new_err("the trace is closed"))?)
+    }
+
+    fn push(&self, py: Python<'_>, trace: &mut Trace, sink: Sink) -> PyResult<Option<String>> {
+        *self.shared.sink() = sink;
+        let result = py.detach(|| {
+            let result = trace.for_each(&mut Pushing(&self.shared));
+            // What was read before damage, too. After a call that raised, it does nothing.
+            self.shared.flush().and(result)
+        });
+        *self.shared.sink() = Sink::None;
+        result.map(|()| trace.faults.warning(&trace.name))
+    }
+}

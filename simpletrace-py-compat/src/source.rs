@@ -1,0 +1,185 @@
+//! Where the bytes of a trace come from.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::sink::Shared;
+
+/// How much is asked of a Python object at a time, in bytes: what a pipe holds by default on Linux.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// How long Ctrl-C may have to wait while a regular file is read and nobody is called.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+enum Input {
+    /// A regular file, read without Python.
+    File(File),
+    /// The method of a Python object that reads some bytes: what a pipe has, if it is one.
+    Object(Py<PyAny>),
+}
+
+/// The bytes of a trace.
+pub(crate) struct Source {
+    input: Input,
+    /// What was read already: first its bytes from `at` on.
+    ahead: Vec<u8>,
+    at: usize,
+    shared: Arc<Shared>,
+    looked_for_signals: Instant,
+}
+
+/// A trace as the script names it, to be read again from where it began.
+pub(crate) enum Named<'py> {
+    Path(PathBuf),
+    /// A file object and its position, if it has one.
+    Object(Bound<'py, PyAny>, Option<u64>),
+}
+
+impl<'py> Named<'py> {
+    /// Takes the path of a regular file (`str` or path-like) or an object with a method to read bytes.
+    pub(crate) fn new(log: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if log.is_instance_of::<PyString>() || log.hasattr("__fspath__")? {
+            let path: PathBuf = log.extract()?;
+            return Ok(Self::Path(path));
+        }
+        let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
+        let position = if seekable { log.call_method0("tell")?.extract().ok() } else { None };
+        Ok(Self::Object(log.clone(), position))
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Object(object, _) => match object.getattr("name") {
+                Ok(name) if name.is_instance_of::<PyString>() => name.to_string(),
+                _ => "the trace".to_owned(),
+            },
+        }
+    }
+
+    /// Whether it can be read more than once.
+    pub(crate) fn is_again(&self) -> bool {
+        matches!(self, Self::Path(_) | Self::Object(_, Some(_)))
+    }
+
+    /// Starts reading, from the beginning or from where the object stood.
+    pub(crate) fn open(&self, shared: &Arc<Shared>) -> PyResult<Source> {
+        let input = match self {
+            Self::Path(path) => Input::File(File::open(path).map_err(|error| os_error_at(error, path))?),
+            Self::Object(object, position) => {
+                if let Some(position) = position {
+                    object.call_method1("seek", (*position,))?;
+                }
+                let read = match object.getattr("read1") {
+                    Ok(read) => read,
+                    Err(_) => object.getattr("read")?,
+                };
+                Input::Object(read.unbind())
+            }
+        };
+        Ok(Source { input, ahead: Vec::new(), at: 0, shared: Arc::clone(shared), looked_for_signals: Instant::now() })
+    }
+}
+
+/// An `OSError` with its number, as Python raises it.
+pub(crate) fn os_error(error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, text_of(&error, number))),
+        None => error.into(),
+    }
+}
+
+fn os_error_at(error: io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, text_of(&error, number), path.to_owned())),
+        None => error.into(),
+    }
+}
+
+fn text_of(error: &io::Error, number: i32) -> String {
+    let text = error.to_string();
+    text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned()
+}
+
+impl Source {
+    /// Returns the first bytes, at most `count`, which stay the first to be read.
+    pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.ahead.len() - self.at < count {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let read = self.read_more(&mut chunk)?;
+            if read == 0 {
+                break;
+            }
+            self.ahead.extend_from_slice(&chunk[..read]);
+        }
+        let end = self.ahead.len().min(self.at + count);
+        Ok(&self.ahead[self.at..end])
+    }
+
+    fn read_more(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.input {
+            Input::File(file) => {
+                if self.looked_for_signals.elapsed() >= SIGNALS_EVERY {
+                    check_signals(&self.shared)?;
+                    self.looked_for_signals = Instant::now();
+                }
+                loop {
+                    match file.read(buffer) {
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => check_signals(&self.shared)?,
+                        result => return result.map_err(|error| self.shared.raise(os_error(error))),
+                    }
+                }
+            }
+            Input::Object(read) => {
+                // What has been read goes to the script before it is waited for more.
+                self.shared.flush().map_err(|error| self.shared.raise(error))?;
+                Python::attach(|py| read_object(read.bind(py), buffer)).map_err(|error| self.shared.raise(error))
+            }
+        }
+    }
+}
+
+fn check_signals(shared: &Shared) -> io::Result<()> {
+    Python::attach(|py| py.check_signals()).map_err(|error| shared.raise(error))
+}
+
+fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
+    let bytes = read.call1((buffer.len().min(CHUNK_BYTES),))?;
+    if bytes.is_none() {
+        return Err(PyBlockingIOError::new_err("the trace has no bytes for now, and is not to be waited for"));
+    }
+    let Ok(bytes) = bytes.cast::<PyBytes>() else {
+        let message = format!("a trace is bytes, and reading it gave {}: open it with mode 'rb'", bytes.get_type());
+        return Err(PyTypeError::new_err(message));
+    };
+    let bytes = bytes.as_bytes();
+    let Some(room) = buffer.get_mut(..bytes.len()) else {
+        return Err(PyTypeError::new_err("the trace gave more bytes than it was asked for"));
+    };
+    room.copy_from_slice(bytes);
+    Ok(bytes.len())
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ahead = &self.ahead[self.at..];
+        if ahead.is_empty() {
+            return self.read_more(buffer);
+        }
+        let count = ahead.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&ahead[..count]);
+        self.at += count;
+        if self.at == self.ahead.len() {
+            (self.ahead, self.at) = (Vec::new(), 0);
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,211 @@
+"""Damaged traces: one warning and every intact record, or with `strict` an exception as the original's."""
+
+import io
+import struct
+import unittest
+import warnings
+
+import simpletrace
+from support import EVENTS, QEMU_SCRIPTS, Case, Trace, run, shared, skip, small
+from test_interface import SMALL, Seen
+
+# Of each damaged file: events before the damage and behind it, then what strict=True raises. From the README beside them.
+DAMAGED = {
+    "a-base": (90, 0, None),
+    "b-base": (60, 0, None),
+    "cut-type-word": (32, 0, struct.error),
+    "cut-event-id": (32, 0, simpletrace.SimpleException),
+    "cut-length": (32, 0, simpletrace.SimpleException),
+    "cut-pid": (32, 0, simpletrace.SimpleException),
+    "cut-u64-arg": (32, 0, struct.error),
+    "cut-string-length": (35, 0, struct.error),
+    "cut-string-body": (35, 0, struct.error),
+    "cut-mapping-type": (0, 0, struct.error),
+    "cut-mapping-length": (0, 0, simpletrace.SimpleException),
+    "zeros-64k": (90, 0, ValueError),
+    "zeros-mid": (32, 58, ValueError),
+    "concat-same": (90, 41, KeyError),
+    "concat-big-endian": (90, 47, KeyError),
+    "length-0": (35, 54, ValueError),
+    "length-2g": (35, 54, ValueError),
+    # The record that is too long is handed out before that can be seen.
+    "length-plus8": (36, 54, ValueError),
+    "b-length-0": (30, 29, ValueError),
+    "b-length-minus8": (30, 29, struct.error),
+    "garbage-insert": (32, 58, ValueError),
+    "type-7": (32, 57, ValueError),
+    "id-unmapped": (32, 57, KeyError),
+    "string-too-long": (35, 54, struct.error),
+    # Six are of the event whose name was damaged.
+    "mapping-length-2g": (0, 84, ValueError),
+    "extra-payload": (90, 0, None),
+    "header-only": (0, 0, None),
+    "mappings-only": (0, 0, None),
+    "be-cut-string": (47, 0, struct.error),
+    "v0-cut": (39, 0, simpletrace.SimpleException),
+    "v2-cut-string": (67, 0, simpletrace.SimpleException),
+    "v3-length-0": (78, 29, ValueError),
+    "killed-img": (890, 0, simpletrace.SimpleException),
+}
+NO_TRACES = {
+    "empty": simpletrace.SimpleException,
+    "seven-bytes": simpletrace.SimpleException,
+    "wrong-magic": ValueError,
+    "version-1": ValueError,
+    "version-5": ValueError,
+}
+
+
+def events_of(folder, name):
+    return {
+        "v0": folder / "old" / "v0-1.1-s390x.trace-events",
+        "v2": folder / "old" / "v2-1.3-x86_64.trace-events",
+        "v3": folder / "old" / "v3-2.5-s390x.trace-events",
+        "b-": folder / "qemu-8.2" / "trace-events-all",
+        "ki": folder / "qemu-8.2" / "trace-events-all",
+    }.get(name[:2], folder / "damaged" / "harness.trace-events")
+
+
+class Damage(Case):
+    def see(self, events, log, **options):
+        """The calls, what was raised, and the warnings."""
+        seen, raised = Seen(), None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                simpletrace.process(events, log, seen, **options)
+            except Exception as error:
+                raised = error
+        self.assertEqual(seen.seen[-1:] == ["end"], raised is None)
+        return [call for call in seen.seen if len(call) == 4], raised, caught
+
+    def test_every_damaged_file(self):
+        folder = shared("test_every_damaged_file")
+        names = {path.stem for path in (folder / "damaged").glob("*.trace")}
+        self.assertEqual(names, {*DAMAGED, *NO_TRACES, "name-unknown"})
+        for name, (before, behind, kind) in DAMAGED.items():
+            with self.subTest(name=name):
+                events, log = events_of(folder, name), folder / "damaged" / f"{name}.trace"
+                calls, raised, caught = self.see(events, log)
+                self.assertIsNone(raised)
+                self.assertEqual(len(calls), before + behind)
+                self.assertEqual([warning.category for warning in caught], [simpletrace.DamageWarning] * (kind is not None))
+                strict, raised, caught = self.see(events, log, strict=True)
+                self.assertEqual((strict, type(raised), caught), (calls[:before], kind or type(None), []))
+        for name, kind in NO_TRACES.items():
+            for strict in (False, True):
+                calls, raised, caught = self.see(events_of(folder, name), folder / "damaged" / f"{name}.trace", strict=strict)
+                self.assertEqual((calls, type(raised), caught), ([], kind, []), name)
+                self.assertIn(f"{name}.trace", str(raised))
+
+    def test_the_warning_says_what_and_where(self):
+        log = self.file("log", small()[:-3])
+        calls, raised, caught = self.see(io.StringIO(EVENTS), log)
+        self.assertEqual((calls, raised), (SMALL[:-1], None))
+        self.assertEqual(len(caught), 1)
+        self.assertEqual(
+            str(caught[0].message),
+            f"{log} is damaged, what is intact was read: offset 345: the file ends inside a record, 47 bytes into it "
+            "(strict=True makes it an error)",
+        )
+        self.assertEqual(caught[0].filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaises(simpletrace.DamageWarning):
+                simpletrace.process(io.StringIO(EVENTS), log, Seen())
+
+    def test_many_faults_are_one_warning(self):
+        trace = Trace().map(1, "ready")
+        for index in range(1_000):
+            trace.event(1, index, 1).event(77, index)
+        calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes))
+        self.assertEqual((len(calls), raised, len(caught)), (1_000, None, 1))
+        self.assertRegex(str(caught[0].message), r"event 77 has no name; .*; and 997 more \(strict")
+
+    def test_a_cut_anywhere(self):
+        events, whole = self.file("events", EVENTS), small()
+        ends = [len(Trace().bytes)]
+        for size in range(len(whole) + 1):
+            calls, raised, caught = self.see(events, io.BytesIO(whole[:size]))
+            self.assertEqual(calls, SMALL[: len(calls)])
+            if size < 24:
+                self.assertIsInstance(raised, simpletrace.SimpleException)
+                continue
+            self.assertIsNone(raised)
+            if not caught:
+                ends.append(size)
+            self.assertEqual(len(calls), max(0, len(ends) - 6))
+            strict, raised, _ = self.see(events, io.BytesIO(whole[:size]), strict=True)
+            self.assertEqual((strict, raised is None), (calls, not caught), size)
+        # The header, four names and six records.
+        self.assertEqual(len(set(ends)), 11)
+
+    def test_a_cut_anywhere_raises_as_the_original(self):
+        if not QEMU_SCRIPTS:
+            skip("test_a_cut_anywhere_raises_as_the_original", "QEMU_SCRIPTS is not set, so there is no simpletrace.py")
+        words = ["cuts.py", self.file("events", EVENTS), self.file("log", small())]
+        ours, theirs = (run(words, original=original)[0].decode().splitlines() for original in (False, True))
+        # Inside mappings, which are never cut in practice, the kind may be another.
+        mapped = len(Trace().map(0, "open").map(1, "read").map(2, "ready").map(3, "nothing").bytes)
+        self.assertEqual(ours[mapped:], theirs[mapped:])
+        self.assertEqual(ours[:25], theirs[:25])
+        self.assertEqual([line.split()[:2] for line in ours], [line.split()[:2] for line in theirs])
+
+    def test_an_event_that_is_not_declared(self):
+        events = "".join(line for line in EVENTS.splitlines(True) if not line.startswith("ready"))
+        for strict in (False, True):
+            calls, raised, _ = self.see(io.StringIO(events), io.BytesIO(small()), strict=strict)
+            self.assertEqual((calls, type(raised)), (SMALL[:2], simpletrace.SimpleException))
+            self.assertRegex(str(raised), "'ready' event .* trace-events-all")
+        calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(small()), only=["nothing"])
+        self.assertEqual((calls, raised, caught), ([SMALL[4]], None, []))
+
+    def test_an_event_that_is_badly_declared(self):
+        events = EVENTS.replace("ready(bool yes)", "ready(bool")
+        calls, raised, _ = self.see(io.StringIO(events), io.BytesIO(small()))
+        self.assertEqual((calls, type(raised)), (SMALL[:2], ValueError))
+        self.assertRegex(str(raised), r"the events:4:\d+: ")
+
+    def test_a_record_that_is_too_short(self):
+        trace = Trace().map(0, "open").map(1, "read")
+        trace.event(1, 1, 2).event(1, 2, 3, 4, 5)
+        calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes))
+        self.assertEqual((calls, raised, len(caught)), ([("read", (3, 4, 5), 2, 7)], None, 1))
+        self.assertIn("record of read is too short for its declaration", str(caught[0].message))
+        calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes), strict=True)
+        self.assertEqual((calls, type(raised)), ([], struct.error))
+
+    def test_records_as_tuples(self):
+        for strict in (False, True):
+            log = io.BytesIO(small()[:-3])
+            simpletrace.read_trace_header(log)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                records = simpletrace.read_trace_records(io.StringIO(EVENTS), log, True, strict=strict)
+                self.assertEqual(len([next(records) for _ in range(5)]), 5)
+                with self.assertRaises(struct.error if strict else StopIteration):
+                    next(records)
+            self.assertEqual(len(caught), not strict)
+
+    def test_printed(self):
+        words = ["-m", "simpletrace", self.file("events", EVENTS), self.file("log", small()[:-3])]
+        out, err, code = run(words)
+        self.assertEqual((out.count(b"\n"), code), (5, 0))
+        self.assertIn(b"DamageWarning: ", err)
+
+    def test_headers(self):
+        for data, kind in (
+            (b"", simpletrace.SimpleException),
+            (small()[:23], simpletrace.SimpleException),
+            (b"x" * 24, ValueError),
+            (Trace(version=1).bytes, ValueError),
+            (Trace(">", version=9).bytes, ValueError),
+        ):
+            with self.assertRaises(kind):
+                simpletrace.process(io.StringIO(EVENTS), io.BytesIO(data), Seen())
+            with self.assertRaises(kind):
+                simpletrace.read_trace_header(io.BytesIO(data))
+
+
+if __name__ == "__main__":
+    unittest.main()

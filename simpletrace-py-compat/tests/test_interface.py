@@ -1,0 +1,494 @@
+"""What scripts may call, and how they are called."""
+
+import contextlib
+import functools
+import gzip
+import inspect
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import types
+import unittest
+import warnings
+
+import simpletrace
+import tracetool
+from simpletrace import Analyzer, Analyzer2, process
+from support import EVENTS, Case, Trace, many, run, small
+
+ADDRESS = 0xFFFF_8000_0000_1000
+SMALL = [
+    ("open", (b"/dev/null", 2), 1_000, 7),
+    ("read", (ADDRESS, 512, 2**64 - 5), 2_500, 7),
+    ("ready", (1,), 3_000, 7),
+    ("Dropped_Event", (17,), 3_100, 7),
+    ("nothing", (), 2_900, 7),
+    ("open", (b"it's\n\xff", 0), 4_000, 7),
+]
+
+
+class Seen(Analyzer2):
+    def __init__(self):
+        self.seen = []
+
+    def begin(self):
+        self.seen.append("begin")
+
+    def end(self):
+        self.seen.append("end")
+
+    def catchall(self, *args, event, timestamp_ns, pid, event_id):
+        assert event_id == ("dropped" if event.name == "Dropped_Event" else event.name)
+        self.seen.append((event.name, args, timestamp_ns, pid))
+
+
+class Interface(Case):
+    def setUp(self):
+        super().setUp()
+        self.events, self.log = self.file("events", EVENTS), self.file("log", small())
+
+    def see(self, events=None, log=None, *args, **options):
+        seen = Seen()
+        process(events or self.events, log or self.log, seen, *args, **options)
+        self.assertEqual((seen.seen[0], seen.seen[-1]), ("begin", "end"))
+        return seen.seen[1:-1]
+
+    def test_names_are_there(self):
+        self.assertEqual(simpletrace.__all__, ["Analyzer", "Analyzer2", "process", "run"])
+        self.assertEqual(simpletrace.header_event_id, 2**64 - 1)
+        self.assertEqual(simpletrace.header_magic, 0xF2B177CB0AA429B4)
+        self.assertEqual(simpletrace.dropped_event_id, 2**64 - 2)
+        self.assertEqual((simpletrace.record_type_mapping, simpletrace.record_type_event), (0, 1))
+        self.assertEqual((simpletrace.log_header_fmt, simpletrace.rec_header_fmt), ("=QQQ", "=QQII"))
+        self.assertEqual(simpletrace.rec_header_fmt_len, 24)
+        self.assertTrue(issubclass(simpletrace.SimpleException, Exception) and issubclass(Analyzer2, Analyzer))
+        self.assertIs(simpletrace.read_events, tracetool.read_events)
+        self.assertEqual(list(inspect.signature(process).parameters)[:4], ["events", "log", "analyzer", "read_header"])
+
+    def test_events_as_path_list_or_file(self):
+        with open(self.events) as file:
+            events = tracetool.read_events(file, self.events)
+        self.assertEqual(self.see(), SMALL)
+        self.assertEqual(self.see(pathlib.Path(self.events)), SMALL)
+        self.assertEqual(self.see(events), SMALL)
+        for mode in ("r", "rb"):
+            with open(self.events, mode) as file:
+                self.assertEqual(self.see(file), SMALL)
+        self.assertEqual(self.see(io.StringIO(EVENTS)), SMALL)
+
+    def test_events_of_a_list_are_handed_on(self):
+        events = tracetool.read_events(io.StringIO(EVENTS), "name")
+        events[0].mine = "kept"
+        found = []
+
+        class Own(Analyzer2):
+            def open(self, *args, event, **keywords):
+                found.append(event)
+
+        process(events, self.log, Own())
+        self.assertEqual([event.mine for event in found], ["kept", "kept"])
+        self.assertIs(found[0], events[0])
+
+    def test_events_may_be_objects_of_another_class(self):
+        plain = types.SimpleNamespace(name="ready", properties=[], args=[("bool", "yes")], fmt="")
+        self.assertEqual(self.see([plain], only=["ready"]), SMALL[2:3])
+
+    def test_log_as_path_or_any_file(self):
+        packed = self.file("log.gz", gzip.compress(small()))
+        self.assertEqual(self.see(log=pathlib.Path(self.log)), SMALL)
+        for file in (open(self.log, "rb"), open(self.log, "rb", buffering=0), io.BytesIO(small()), gzip.open(packed)):
+            with file:
+                self.assertEqual(self.see(log=file), SMALL)
+                self.assertEqual(file.read(1), b"")
+
+    def test_an_object_that_can_only_read(self):
+        class Reads:
+            def __init__(self):
+                self.rest = small()
+
+            def read(self, size):
+                head, self.rest = self.rest[:7], self.rest[7:]
+                return head
+
+        self.assertEqual(self.see(log=Reads()), SMALL)
+
+    def test_what_cannot_be_read_says_why(self):
+        with open(self.log, encoding="latin-1") as text, self.assertRaisesRegex(TypeError, "mode 'rb'"):
+            self.see(log=text)
+        with self.assertRaises(FileNotFoundError) as caught:
+            self.see(log=str(self.folder / "none"))
+        self.assertEqual(caught.exception.filename, str(self.folder / "none"))
+        with self.assertRaises(FileNotFoundError):
+            self.see(events=str(self.folder / "none"))
+        with self.assertRaises(IsADirectoryError):
+            self.see(log=str(self.folder))
+        with self.assertRaises(AttributeError):
+            self.see(log=17)
+
+        class Fails:
+            def read(self, size):
+                raise ConnectionResetError("gone")
+
+        with self.assertRaisesRegex(ConnectionResetError, "gone"):
+            self.see(log=Fails())
+        with self.assertRaisesRegex(ValueError, "declares no events"):
+            self.see(events=self.log)
+
+    def test_stdin(self):
+        program = "import sys, simpletrace; simpletrace.process(sys.argv[1], sys.stdin.buffer, simpletrace.Formatter2())"
+        out = run(["-c", program, self.events], given=small())[0]
+        self.assertEqual(out, run(["-m", "simpletrace", self.events, self.log])[0])
+
+    def test_a_fifo_hands_over_records_as_they_come(self):
+        for kind in ("path", "file"):
+            fifo = str(self.folder / kind)
+            os.mkfifo(fifo)
+            ways = iter(range(100))
+            arrived = threading.Semaphore(0)
+
+            class Live(Analyzer2):
+                seen = []
+
+                def open(self, path, flags, **keywords):
+                    self.seen.append(flags)
+                    arrived.release()
+
+            def reading():
+                if kind == "path":
+                    process(self.events, fifo, live)
+                else:
+                    with open(fifo, "rb") as log:
+                        process(self.events, log, live)
+
+            live = Live()
+            reader = threading.Thread(target=reading)
+            reader.start()
+            with open(fifo, "wb", buffering=0) as writer:
+                writer.write(Trace().map(0, "open").bytes)
+                for flags in ways:
+                    writer.write(Trace(header=False).event(0, flags, b"", flags).bytes)
+                    # The writer goes on only when the reader has called for all there is.
+                    self.assertTrue(arrived.acquire(timeout=60), f"record {flags} of a {kind} did not arrive")
+            reader.join()
+            self.assertEqual(live.seen, list(range(100)))
+
+    def test_without_a_header(self):
+        for order in "<>":
+            trace = Trace(order, header=False)
+            trace.event(2, 10, 1).event(3, 20).dropped(30, 4)
+            expected = [("ready", (1,), 10, 7), ("nothing", (), 20, 7), ("Dropped_Event", (4,), 30, 7)]
+            self.assertEqual(self.see(None, io.BytesIO(trace.bytes), False), expected)
+            self.assertEqual(self.see(None, io.BytesIO(trace.bytes), read_header=False), expected)
+            self.assertEqual(list(simpletrace.read_trace_records(io.StringIO(EVENTS), io.BytesIO(trace.bytes), False))[1][1:], ("nothing", 20, 7))
+
+    def test_analyzer2_gets_the_rest_by_keyword(self):
+        seen = []
+
+        class Some(Analyzer2):
+            def open(self, path, flags, *, timestamp_ns, **others):
+                seen.append((path, flags, timestamp_ns, list(others)))
+
+            def ready(self, yes, event, event_id, timestamp_ns, pid):
+                seen.append((yes, event.name, event_id, timestamp_ns, pid))
+
+            @staticmethod
+            def nothing(**keywords):
+                seen.append(list(keywords))
+
+            def Dropped_Event(self, num_events_dropped, *, event, event_id, **others):
+                seen.append((num_events_dropped, event.name, event_id, event.args.names()))
+
+        process(self.events, self.log, Some())
+        expected = [
+            (b"/dev/null", 2, 1_000, ["event", "event_id", "pid"]),
+            (1, "ready", "ready", 3_000, 7),
+            (17, "Dropped_Event", "dropped", ["num_events_dropped"]),
+            ["event", "event_id", "timestamp_ns", "pid"],
+            (b"it's\n\xff", 0, 4_000, ["event", "event_id", "pid"]),
+        ]
+        self.assertEqual(seen, expected)
+
+    def test_a_callable_that_keeps_its_keywords(self):
+        kept = []
+
+        class Keeps:
+            def __call__(self, *args, **keywords):
+                kept.append(keywords)
+
+        analyzer = Analyzer2()
+        analyzer.open = Keeps()
+        analyzer.ready = functools.partial(lambda *args, **keywords: kept.append(keywords), 1)
+        # Written in C, it takes the very dictionary.
+        analyzer.read = functools.partial(dict)
+        process(self.events, self.log, analyzer, only=["open", "ready"])
+        self.assertEqual([keywords["timestamp_ns"] for keywords in kept], [1_000, 3_000, 4_000])
+
+    def test_a_method_that_appears_is_called(self):
+        class Changes(Analyzer2):
+            seen = 0
+
+            def read(self, *args, **keywords):
+                if self.seen == 9_999:
+                    self.ready = self.later
+                self.seen += 1
+
+            def later(self, yes, **keywords):
+                self.seen += 1_000_000
+
+        changes = Changes()
+        process(self.events, self.file("many", many(20_000, 2)), changes)
+        calls, reads = divmod(changes.seen, 1_000_000)
+        self.assertEqual(reads, 20_000)
+        # All but those of a block.
+        self.assertTrue(10_001 - 4_096 <= calls <= 10_001, calls)
+
+    def test_attributes_made_up_as_they_are_asked_for(self):
+        seen = []
+
+        class Dynamic(Analyzer2):
+            def __getattr__(self, name):
+                if name.startswith("re"):
+                    return lambda *args, **keywords: seen.append((name, args))
+                raise AttributeError(name)
+
+        process(self.events, self.log, Dynamic())
+        self.assertEqual(seen, [("read", (ADDRESS, 512, 2**64 - 5)), ("ready", (1,))])
+
+    def test_a_process_event_of_its_own(self):
+        seen = []
+
+        class Own(Analyzer2):
+            def _process_event(self, rec_args, *, event, event_id, timestamp_ns, pid):
+                seen.append((type(rec_args), event_id))
+                super()._process_event(rec_args, event=event, event_id=event_id, timestamp_ns=timestamp_ns, pid=pid)
+
+            def ready(self, yes, **keywords):
+                seen.append(yes)
+
+        process(self.events, self.log, Own())
+        self.assertEqual(seen[:4], [(list, "open"), (list, "read"), (list, "ready"), 1])
+
+        class OldOwn(Analyzer):
+            def _process_event(self, rec_args, **keywords):
+                super()._process_event(rec_args, **keywords)
+
+            def ready(self, timestamp, pid, yes):
+                seen.append((timestamp[0], pid, yes))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            process(self.events, self.log, OldOwn())
+        self.assertEqual(seen[-1], (3_000, 7, 1))
+
+    def test_analyzer_is_called_by_its_number_of_parameters(self):
+        seen = []
+
+        class Old(Analyzer):
+            def open(self, path, flags):
+                seen.append(("args", path, flags))
+
+            def read(self, timestamp, file, count, ret):
+                seen.append(("time", timestamp, timestamp[0], type(timestamp - 1), file))
+
+            def ready(self, timestamp, pid, yes):
+                seen.append(("pid", timestamp[0], pid, yes))
+
+            def catchall(self, event, rec):
+                seen.append((event.name, rec, type(rec[1])))
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            process(self.events, self.log, Old())
+        expected = [
+            ("args", b"/dev/null", 2),
+            ("time", 2_500, 2_500, int, ADDRESS),
+            ("pid", 3_000, 7, 1),
+            ("Dropped_Event", ("dropped", 3_100, 7, 17), int),
+            ("nothing", ("nothing", 2_900, 7), int),
+            ("args", b"it's\n\xff", 0),
+        ]
+        self.assertEqual(seen, expected)
+        self.assertEqual([warning.category for warning in caught], [DeprecationWarning] * 5)
+
+    def test_the_time_is_an_int(self):
+        class Old(Analyzer):
+            def read(self, timestamp, *others):
+                raise AssertionError("has no such number of parameters")
+
+            def ready(self, timestamp, yes):
+                self.time = timestamp
+
+        old = Old()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            process(self.events, self.log, old, only=["ready"])
+        self.assertEqual((f"{old.time}", "%d" % old.time, repr(old.time), {3_000: 1}[old.time]), ("3000", "3000", "3000", 1))
+        self.assertEqual((old.time[0], list(old.time), old.time * 2), (3_000, [3_000], 6_000))
+        with self.assertRaises(IndexError):
+            old.time[1]
+
+    def test_with_calls_begin_and_end(self):
+        with Seen() as seen:
+            seen.seen.append("in")
+        self.assertEqual(seen.seen, ["begin", "in", "end"])
+        with contextlib.suppress(KeyError), Seen() as seen:
+            raise KeyError
+        self.assertEqual(seen.seen, ["begin"])
+
+    def test_only(self):
+        self.assertEqual(self.see(only=["ready", "Dropped_Event"]), [SMALL[2], SMALL[3]])
+        self.assertEqual(self.see(only="nothing"), [SMALL[4]])
+        self.assertEqual(self.see(only=[]), [])
+        with self.assertRaisesRegex(ValueError, "declares no 'redy': did you mean 'ready'"):
+            self.see(only=["redy"])
+
+    def test_limit(self):
+        for limit in range(8):
+            self.assertEqual(self.see(limit=limit), SMALL[:limit])
+        self.assertEqual(self.see(limit=1, only=["open"]), SMALL[:1])
+
+        class Two(Analyzer2):
+            count = 0
+
+            def read(self, *args, **keywords):
+                self.count += 1
+
+        two = Two()
+        process(self.events, self.log, two, limit=1)
+        self.assertEqual(two.count, 0, "records without a method count, too")
+        process(self.events, self.log, two, limit=2)
+        self.assertEqual(two.count, 1)
+
+    def test_limit_does_not_wait_for_more(self):
+        reading, writing = os.pipe()
+        os.write(writing, small())
+        with open(reading, "rb") as log:
+            self.assertEqual(self.see(log=log, limit=6), SMALL)
+        os.close(writing)
+
+    def test_typed(self):
+        expected = ["/dev/null", 2, ADDRESS, 512, -5, True, 17, "it's\n\\xff", 0]
+        seen = [value for _, args, _, _ in self.see(typed=True) for value in args]
+        self.assertEqual(seen, expected)
+        self.assertEqual(list(map(type, seen)), list(map(type, expected)))
+
+    def test_read_trace_records(self):
+        for log in (open(self.log, "rb"), io.BytesIO(small(">"))):
+            with log, open(self.events) as file:
+                self.assertIsNone(simpletrace.read_trace_header(log))
+                records = list(simpletrace.read_trace_records(tracetool.read_events(file, "x"), log, True))
+            told = [(event.name, tuple(args), time, pid) for event, _, time, pid, *args in records]
+            self.assertEqual(told, SMALL)
+            self.assertEqual([record[1] for record in records][2:5], ["ready", "dropped", "nothing"])
+
+    def test_read_trace_records_does_not_read_ahead_of_a_pipe(self):
+        reading, writing = os.pipe()
+        with open(reading, "rb") as log, open(writing, "wb", buffering=0) as pipe:
+            pipe.write(small())
+            simpletrace.read_trace_header(log)
+            records = simpletrace.read_trace_records(io.StringIO(EVENTS), log, True)
+            self.assertEqual([next(records)[1] for _ in range(6)][-1], "open")
+            pipe.write(Trace(header=False).event(3, 5_000).bytes)
+            self.assertEqual(next(records)[1:], ("nothing", 5_000, 7))
+
+    def test_pieces(self):
+        log = io.BytesIO(small())
+        self.assertEqual(simpletrace.read_header(log, simpletrace.log_header_fmt), (2**64 - 1, simpletrace.header_magic, 4))
+        log.read(8)
+        self.assertEqual(simpletrace.get_mapping(log), (0, "open"))
+        with self.assertRaises(simpletrace.SimpleException):
+            simpletrace.read_header(io.BytesIO(b"short"), "=Q")
+        record = io.BytesIO(Trace(header=False).event(9, 8, 1, pid=3).bytes)
+        record.read(8)
+        self.assertEqual(simpletrace.read_record(record), (9, 8, 3, (1).to_bytes(8, sys.byteorder)))
+
+    def test_run_takes_the_command_line(self):
+        program = self.file("prog.py", "import simpletrace\nclass A(simpletrace.Analyzer2):\n    def ready(self, yes, **k): print('ready', yes)\nsimpletrace.run(A())\n")
+        self.assertEqual(run([program, self.events, self.log])[0], b"ready 1\n")
+        usage = f"usage: {program} [--no-header] <trace-events> <trace-file>"
+        for words in ([], [self.events], ["--other", self.events, self.log], ["--no-header", "x", self.events, self.log]):
+            out, err, code = run([program, *words], check=False)
+            self.assertEqual((out, code), (b"", 1))
+            self.assertEqual(err.decode().rstrip().splitlines()[-1], f"simpletrace.SimpleException: {usage}")
+        bare = Trace(header=False).event(2, 1, 0).bytes
+        self.assertEqual(run([program, "--no-header", self.events, self.file("bare", bare)])[0], b"ready 0\n")
+
+    def test_main(self):
+        lines = b"""open 0.000 pid=7 path=b'/dev/null' flags=0x2
+read 1.500 pid=7 file=0xffff800000001000 bytes=0x200 ret=0xfffffffffffffffb
+ready 0.500 pid=7 yes=0x1
+Dropped_Event 0.100 pid=7 num_events_dropped=0x11
+nothing -0.200 pid=7\x20
+open 1.100 pid=7 path=b"it's\\n\\xff" flags=0x0
+"""
+        self.assertEqual(run(["-m", "simpletrace", self.events, self.log]), (lines, b"", 0))
+        self.assertEqual(run(["-m", "simpletrace", self.events, self.file("be", small(">"))]), (lines, b"", 0))
+        out, err, code = run(["-m", "simpletrace", self.events], check=False)
+        self.assertEqual((out, code), (b"", 1))
+        self.assertRegex(err.decode(), r"\Ausage: .*__main__.py \[--no-header\] <trace-events> <trace-file>\n\n\Z")
+        out, err, code = run(["-m", "simpletrace", self.file("few", 'open(const char *path, int flags) ""\n'), self.log], check=False)
+        self.assertEqual((out, code), (lines.splitlines(True)[0], 1))
+        self.assertRegex(err.decode(), r"\A'read' event is in the trace but not declared.*\n\Z")
+
+    def test_printing_goes_where_stdout_goes(self):
+        expected = run(["-m", "simpletrace", self.events, self.log])[0].decode()
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            process(self.events, self.log, simpletrace.Formatter2())
+        self.assertEqual(out.getvalue(), expected)
+
+        class Mine(simpletrace.Formatter2):
+            pass
+
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            process(self.events, self.log, Mine())
+        self.assertEqual(out.getvalue(), expected)
+        # What is printed before and behind stays before and behind.
+        program = "import sys, simpletrace; print('before'); simpletrace.process(*sys.argv[1:], simpletrace.Formatter2()); print('behind')"
+        self.assertEqual(run(["-c", program, self.events, self.log])[0].decode(), f"before\n{expected}behind\n")
+
+    def test_nobody_reads_what_is_printed(self):
+        log = self.file("many", many(50_000))
+        child = subprocess.Popen([sys.executable, "-m", "simpletrace", self.events, log], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child.stdout.readline()
+        child.stdout.close()
+        self.assertEqual((child.stderr.read(), child.wait()), (b"", 1))
+        child.stderr.close()
+
+    def test_tracetool(self):
+        from tracetool.backend.simple import is_string
+
+        event = tracetool.Event.build('disable open(const char *path, int flags) "%s 0x%x"\n', 3, "file")
+        self.assertEqual((event.name, event.properties, event.fmt, event.lineno, event.filename), ("open", ["disable"], '"%s 0x%x"', 3, "file"))
+        self.assertEqual(list(event.args), [("const char *", "path"), ("int", "flags")])
+        self.assertEqual((len(event.args), event.args[1], str(event.args)), (2, ("int", "flags"), "const char * path, int flags"))
+        self.assertEqual(str(tracetool.Arguments([])), "void")
+        copy = event.copy()
+        self.assertIs(copy.original, event)
+        self.assertIs(event.original, event)
+        self.assertEqual(list(tracetool.Arguments.build("void *p, char *s")), [("void *", "p"), ("char *", "s")])
+        self.assertEqual(list(tracetool.Arguments([("int", "x"), event.args]))[0], ("int", "x"))
+        self.assertEqual([is_string(c_type) for c_type in ("const char *", "char*", "char **", "void *", " char *")], [True, True, False, False, True])
+        with self.assertRaisesRegex(ValueError, "(?s)Error at name:2:5: missing '\\)'"):
+            tracetool.read_events(io.StringIO('a(int x) ""\nodd(\n'), "name")
+        old = tracetool.read_events(io.StringIO("a(hwaddr x)\ntcg b(TCGv t) \"\", \"\"\nvcpu c(void)\n"), "name")
+        self.assertEqual([event.name for event in old], ["a", "b_trans", "b_exec", "c"])
+        self.assertEqual(old[3].args.names(), ["__cpu"])
+
+    def test_import_in_any_order(self):
+        for names in ("tracetool", "tracetool.backend.simple", "simpletrace", "simpletrace._events"):
+            run(["-c", f"import {names}; from tracetool import read_events, Event; from simpletrace import process"])
+
+    def test_everything_is_described(self):
+        for name, value in vars(simpletrace).items():
+            if not name.startswith("_") and callable(value):
+                self.assertTrue(value.__doc__, name)
+        version = re.search(r'^version = "(.*)"', (pathlib.Path(__file__).parents[2] / "Cargo.toml").read_text(), re.M)
+        self.assertTrue(version)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+"""The one build on every Python that this machine has, from 3.9 on: the stable interface is what it promises."""
+
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+import simpletrace
+from support import HERE, Case, skip
+
+WANTED = ["3.9", "3.10", "3.11", "3.12", "3.13"]
+
+
+class Pythons(Case):
+    def test_every_python(self):
+        installed = pathlib.Path(simpletrace.__file__).parent
+        self.assertEqual([path.name for path in installed.glob("_native*.so")], ["_native.abi3.so"])
+        for package in ("simpletrace", "tracetool"):
+            shutil.copytree(installed.parent / package, self.folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        tried = 0
+        for version in WANTED:
+            if version == "%d.%d" % sys.version_info[:2]:
+                continue
+            found = shutil.which(f"python{version}")
+            of_pyenv = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python"))
+            python = next((path for path in [*of_pyenv, found] if path and self.answers(path, version)), None)
+            if python is None:
+                print(f"SKIPPED: test_every_python: no Python {version} on this machine", flush=True)
+                continue
+            tried += 1
+            environment = dict(os.environ, PYTHONPATH=str(self.folder), PYTHONDONTWRITEBYTECODE="1")
+            words = [python, "-m", "unittest", "-q", "test_interface", "test_damage", "test_versions", "test_running"]
+            child = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True)
+            self.assertEqual(child.returncode, 0, f"{version}: {child.stdout}{child.stderr}")
+        if tried == 0:
+            skip("test_every_python", "there is only the one that runs the tests")
+
+    def answers(self, path, version):
+        words = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        return subprocess.run(words, capture_output=True, text=True).stdout.strip() == version
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,26 @@
+"""A script as a user with a type checker writes it."""
+
+import sys
+from typing import Any
+
+import simpletrace
+from tracetool import Event, read_events
+
+
+class Requests(simpletrace.Analyzer2):
+    def __init__(self) -> None:
+        self.times: list[int] = []
+
+    def virtio_blk_req_complete(self, vdev: int, req: int, status: int, *, timestamp_ns: int, **others: Any) -> None:
+        self.times.append(timestamp_ns)
+
+
+def main() -> None:
+    with open(sys.argv[1]) as file:
+        events: list[Event] = read_events(file, sys.argv[1])
+    requests = Requests()
+    simpletrace.process(events, sys.stdin.buffer, requests, limit=5, typed=True, only=["virtio_blk_req_complete"])
+    print(len(requests.times), events[0].args.names())
+
+
+main()
