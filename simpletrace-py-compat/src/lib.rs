@@ -4,7 +4,8 @@
 //! analyzer: no Python runs for a record but the script's own. The classes that scripts know (`Analyzer2`, `Event`) are Python's, in
 //! `python/`.
 //!
-//! Bytes come from a [`source`], become records in [`log`], find their declarations in [`declarations`], and go to [`calls`] or [`text`].
+//! Bytes come from a [`source`], become records in [`log`], find their declarations in [`declarations`], and go to [`calls`] or [`text`]. Columns come
+//! from `simpletrace-rs`, and [`tables`] hands them to whoever speaks Arrow.
 
 mod calls;
 mod declarations;
@@ -12,6 +13,7 @@ mod faults;
 mod log;
 mod sink;
 mod source;
+mod tables;
 mod text;
 
 /// The module as Python sees it.
@@ -21,4 +23,6 @@ mod _native {
     use crate::declarations::parse_events;
     #[pymodule_export]
     use crate::log::Log;
+    #[pymodule_export]
+    use crate::tables::{Stream, Table, open_events, open_operation, presets, read_events};
 }

@@ -21,6 +21,12 @@ def main() -> None:
     requests = Requests()
     simpletrace.process(events, sys.stdin.buffer, requests, limit=5, typed=True, only=["virtio_blk_req_complete"])
     print(len(requests.times), events[0].args.names())
+    of_one: simpletrace.Table = simpletrace.read(sys.argv[2], event="virtio_notify", columns=["ts_ns"], where="pid == 7")
+    of_each: dict[str, simpletrace.Table] = simpletrace.read(sys.argv[2], sys.argv[1], event=["virtio_*"])
+    of_all: simpletrace.Table = simpletrace.read(sys.argv[2], long=True)
+    batches = [len(batch) for batch in simpletrace.stream(sys.argv[2], event="virtio_notify")]
+    slow = simpletrace.latency(sys.argv[2], preset=simpletrace.presets()[0].name, by=["pid"], percentiles=[50, 99.9])
+    print(len(of_one), of_each["virtio_notify"].column_names, len(of_all), batches, slow.facts)
 
 
 main()

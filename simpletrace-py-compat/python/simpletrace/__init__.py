@@ -20,6 +20,7 @@ import weakref as _weakref
 
 from . import _native
 from ._events import Event, is_string, read_events
+from ._tables import Preset, Stream, Table, latency, pairs, presets, read, stream
 
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 

@@ -5,6 +5,14 @@ from typing import Any, BinaryIO, Iterable, Iterator, List, Literal, Optional, P
 from ._events import Event as Event
 from ._events import is_string as is_string
 from ._events import read_events as read_events
+from ._tables import Preset as Preset
+from ._tables import Stream as Stream
+from ._tables import Table as Table
+from ._tables import latency as latency
+from ._tables import pairs as pairs
+from ._tables import presets as presets
+from ._tables import read as read
+from ._tables import stream as stream
 
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 

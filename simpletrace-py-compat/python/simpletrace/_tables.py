@@ -1,0 +1,250 @@
+"""Traces as Arrow tables: polars, pyarrow, pandas, DuckDB and others take them without a loop in Python."""
+
+import collections as _collections
+import os as _os
+import warnings as _warnings
+
+from . import _native
+from ._native import Stream, Table
+
+Preset = _collections.namedtuple("Preset", "name about operation on by exact note")
+Preset.__doc__ = "An operation that is known by name: see `presets`."
+
+
+def read(
+    trace,
+    events=None,
+    *,
+    event=None,
+    long=False,
+    columns=None,
+    time=None,
+    where=None,
+    pid=None,
+    limit=None,
+    wall=False,
+    read_header=True,
+    strict=False,
+):
+    """Reads events into Arrow tables.
+
+        polars.DataFrame(simpletrace.read("trace-1234", "trace-events-all", event="virtio_blk_req_complete"))
+        pyarrow.table(...)
+        simpletrace.read("trace-1234")["virtio_notify"]
+
+    trace        the path of the trace, or several, which are read as one; compressed ones, too
+    events       the path of its trace-events file, or several; looked for beside the trace if there is none
+    event        the name of an event: a `Table` with a column for each argument. A list of names and patterns such as "virtio_*",
+                 or None for all: a dict of such tables by name, from one reading, with `dropped` for where events are missing.
+    long         one `Table` of all these events, with their names in `event` and the arguments as JSON in `args`
+    columns      only these
+    time         only a window: "5s-", "-10s", "1s+200ms" since the start, "@1234.5s-" of the trace's clock
+    where        only records that meet a condition, "ret < 0", or a list of them; docs/FILTERS.md says what they mean
+    pid          only records of this process, or a list
+    limit        stop after so many records
+    wall         with the time of day as `wall_ns`; null where the trace does not say it, as QEMU's never do
+    read_header  False for records without a file header
+    strict       raise ValueError if the trace is damaged or does not fit its declarations. Otherwise one DamageWarning tells of
+                 it, and all that is intact is read.
+
+    Integers and pointers have 64 bits, signed or not as declared. A string that is not UTF-8 has each byte from 0x80 up, and each
+    backslash, as \\xNN, and a warning says how many there are. Events that are not declared have their bytes as `payload`.
+    """
+    traces, events, name, asked = _asked(
+        trace, events, event, long, columns, time, where, pid, limit, wall, read_header
+    )
+    if name is None and not long:
+        tables, found = _native.read_events(traces, events, asked)
+        _tell(traces, found, strict)
+        return tables
+    table, found = _native.open_events(traces, events, name, asked, None).whole()
+    _tell(traces, found, strict)
+    return table
+
+
+def stream(
+    trace,
+    events=None,
+    *,
+    event=None,
+    long=False,
+    columns=None,
+    time=None,
+    where=None,
+    pid=None,
+    limit=None,
+    wall=False,
+    read_header=True,
+    strict=False,
+):
+    """Reads the events of a name, or with `long` of many, in batches as they are taken, so that memory does not grow with the trace.
+
+        for batch in simpletrace.stream("trace-1234", event="virtio_notify"):
+            polars.DataFrame(batch)
+        duckdb.arrow(pyarrow.RecordBatchReader.from_stream(simpletrace.stream(...)))
+
+    The arguments are those of `read`. A `Stream` can be taken once. What is wrong with the trace is told at its end.
+    """
+    traces, events, name, asked = _asked(
+        trace, events, event, long, columns, time, where, pid, limit, wall, read_header
+    )
+    if name is None and not long:
+        raise ValueError("a stream is of one event, event='NAME', or of many with their arguments as JSON, long=True")
+    return _native.open_events(traces, events, name, asked, lambda found: _tell(traces, found, strict))
+
+
+def pairs(
+    trace,
+    events=None,
+    operation=None,
+    *,
+    preset=None,
+    presets=(),
+    on=None,
+    by=None,
+    discipline=None,
+    columns=None,
+    time=None,
+    where=None,
+    pid=None,
+    read_header=True,
+    strict=False,
+):
+    """Finds operations, which begin with one event and end with another: a `Table` with a row for each.
+
+        simpletrace.pairs("trace-1234", "trace-events-all", "thread_pool_submit -> thread_pool_complete", on="req")
+        simpletrace.pairs("trace-1234", "trace-events-all", preset="virtio-blk", by="count")
+
+    operation    "BEGIN -> END", "A|B -> C -> D"
+    preset       one that is known by name, instead; `presets` is files with more
+    on           the arguments that the records of one operation have in common, as in "req" or "vq,elem"
+    by           arguments to have as columns; "none" for none where a preset has some
+    discipline   "last", "first", "fifo" or "lifo": which one ends, of several with the same key
+
+    All others are those of `read`. The columns are `begin_ns`, `end_ns`, `latency_ns`, of more than two stages `hop1_ns` and so on,
+    `suspect` where events may be missing between, and those of `on` and `by`.
+    """
+    return _operation(
+        False, trace, events, operation, preset, presets, on, by, discipline, False, (), columns, time, where, pid, read_header, strict
+    )
+
+
+def latency(
+    trace,
+    events=None,
+    operation=None,
+    *,
+    preset=None,
+    presets=(),
+    on=None,
+    by=None,
+    discipline=None,
+    without_suspects=False,
+    percentiles=None,
+    columns=None,
+    time=None,
+    where=None,
+    pid=None,
+    read_header=True,
+    strict=False,
+):
+    """Measures how long operations took: a `Table` with a row for each group, and of more than two stages for each hop.
+
+        simpletrace.latency("trace-1234", "trace-events-all", preset="virtio-blk", by="vdev")
+
+    without_suspects  leave out operations that events may be missing from
+    percentiles       by nearest rank, such as [50, 99.9]; 50, 90, 99 and 99.9 if there are none
+    by                arguments to group by, `pid` and `event`; "count:log2" groups by powers of two
+
+    All others are those of `pairs`. The columns are those of `groups` in what `simpletrace-rs latency -F json` prints.
+    """
+    return _operation(
+        True,
+        trace,
+        events,
+        operation,
+        preset,
+        presets,
+        on,
+        by,
+        discipline,
+        without_suspects,
+        percentiles,
+        columns,
+        time,
+        where,
+        pid,
+        read_header,
+        strict,
+    )
+
+
+def presets(files=()):
+    """Returns a list of all presets that `pairs` and `latency` know, with those of files: name, about, operation, on, by, exact, note."""
+    return [Preset(*row) for row in _native.presets(_paths(files))]
+
+
+def _operation(
+    is_latency, trace, events, operation, preset, presets, on, by, discipline, without_suspects, percentiles, columns, time, where, pid, read_header, strict
+):
+    traces, events, _, asked = _asked(trace, events, None, False, columns, time, where, pid, None, False, read_header)
+    words = {
+        "operation": operation,
+        "preset": preset,
+        "presets": _paths(presets),
+        "on": on if on is None or isinstance(on, str) else ",".join(on),
+        "by": [word.strip() for text in _list(by) for word in text.split(",")],
+        "discipline": discipline,
+        "without_suspects": without_suspects,
+        "percentiles": [str(percentile) for percentile in _list(percentiles)],
+    }
+    opened = _native.open_operation(traces, events, words, asked, is_latency)
+    table, found = opened.whole()
+    _tell(traces, found, strict, stacklevel=4)
+    return table
+
+
+def _asked(trace, events, event, long, columns, time, where, pid, limit, wall, read_header):
+    """The files, the event if it is one with a table of its own, and all else for the native half."""
+    if isinstance(event, str) and "*" in event and not long:
+        raise ValueError(f"event={event!r} is a pattern; event=[{event!r}] reads all events that it matches")
+    asked = {
+        "event": _list(event),
+        "columns": None if columns is None else _list(columns),
+        "time": time,
+        "filters": _list(where),
+        "pid": [pid] if isinstance(pid, int) else list(pid or ()),
+        "limit": limit,
+        "wall": wall,
+        "read_header": read_header,
+    }
+    return _paths(trace), _paths(events), event if isinstance(event, str) and not long else None, asked
+
+
+def _list(texts):
+    if texts is None:
+        return []
+    return [texts] if isinstance(texts, (str, int, float)) else list(texts)
+
+
+def _paths(paths):
+    if paths is None:
+        return []
+    return [_os.fspath(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+
+
+def _tell(traces, found, strict, stacklevel=3):
+    """Warns of what was found in a trace, or raises."""
+    from . import DamageWarning
+
+    verdict, wrong, gaps, dropped = found
+    if verdict == "torn":
+        wrong.append("a file ends inside a record, as when the traced program was killed")
+    if strict and verdict != "sound":
+        raise ValueError("; ".join(wrong))
+    if gaps:
+        wrong.append(f"events are missing in {gaps} places, {dropped} are known of")
+    if wrong:
+        most = 3
+        more = f"; and {len(wrong) - most} more" if len(wrong) > most else ""
+        _warnings.warn(f"{', '.join(map(str, traces))}: {'; '.join(wrong[:most])}{more}", DamageWarning, stacklevel=stacklevel)

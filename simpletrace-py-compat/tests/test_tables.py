@@ -1,0 +1,330 @@
+"""Tables: the same values as `process` hands out, and as the command line prints, in whatever library takes them."""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+import warnings
+
+import simpletrace
+from support import DEMO, EVENTS, Case, Trace, many, shared, skip, small
+
+DEMO_EVENTS = DEMO.parent / "disk.trace-events"
+# What the libraries that take tables are tested with, or skipped without.
+PROGRAM = os.environ.get("SIMPLETRACE_RS")
+
+
+def library(name, test):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        skip(test, f"{name} is not installed")
+
+
+def quiet(call, *args, **options):
+    """Calls, with no word of missing events."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", simpletrace.DamageWarning)
+        return call(*args, **options)
+
+
+def as_column(raw):
+    """A string as a table has it: one that is not UTF-8 is written otherwise."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if byte < 0x80 and byte != 0x5C else f"\\x{byte:02x}" for byte in raw)
+
+
+class Wide(simpletrace.Analyzer2):
+    """The rows that tables should have."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def catchall(self, *args, event, timestamp_ns, pid, event_id, **others):
+        name = "dropped" if event.name == "Dropped_Event" else event.name
+        names = ["count"] if name == "dropped" else event.args.names()
+        row = {"ts_ns": timestamp_ns, "pid": pid, **dict(zip(names, args))}
+        self.rows.setdefault(name, []).append(row)
+
+
+def expected(trace, events):
+    typed, raw = Wide(), Wide()
+    quiet(simpletrace.process, str(events), str(trace), typed, typed=True)
+    quiet(simpletrace.process, str(events), str(trace), raw)
+    for name, rows in raw.rows.items():
+        for row, own in zip(rows, typed.rows[name]):
+            own.update((arg, as_column(value)) for arg, value in row.items() if isinstance(value, bytes))
+    return typed.rows
+
+
+class Values(Case):
+    def test_of_a_small_trace_every_value(self):
+        polars = library("polars", "Values")
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "not UTF-8: 1;.*missing in 1 places, 17 are known"):
+            table = simpletrace.read(trace, events, event="open")
+        self.assertEqual(table.column_names, ["ts_ns", "pid", "path", "flags"])
+        self.assertEqual(len(table), 2)
+        frame = polars.DataFrame(table)
+        self.assertEqual(frame.dtypes, [polars.UInt64, polars.UInt32, polars.String, polars.Int64])
+        rows = [(1_000, 7, "/dev/null", 2), (4_000, 7, "it's\n\\xff", 0)]
+        self.assertEqual(frame.rows(), rows)
+        # Again, and of all at once.
+        self.assertEqual(polars.DataFrame(table).rows(), rows)
+        tables = quiet(simpletrace.read, trace, events)
+        rows = {name: polars.DataFrame(table).rows() for name, table in tables.items()}
+        self.assertEqual(rows["read"], [(2_500, 7, 0xFFFF_8000_0000_1000, 512, -5)])
+        self.assertEqual(rows["ready"], [(3_000, 7, True)])
+        self.assertEqual(rows["nothing"], [(2_900, 7)])
+        self.assertEqual(rows["dropped"], [(3_100, 7, 17)])
+        self.assertEqual(sorted(rows), ["dropped", "nothing", "open", "read", "ready"])
+        long = quiet(simpletrace.read, trace, events, long=True, columns=["event", "args"])
+        rows = [(event, json.loads(args)) for event, args in polars.DataFrame(long).rows()]
+        self.assertEqual(rows[1], ("read", {"file": 0xFFFF_8000_0000_1000, "bytes": 512, "ret": -5}))
+        self.assertEqual(rows[-1], ("open", {"path": {"hex": "697427730aff"}, "flags": 0}))
+
+    def test_every_record_of_real_traces_is_what_process_hands_out(self):
+        polars = library("polars", "Values")
+        pairs = [(DEMO, DEMO_EVENTS)]
+        folder = shared("Values")
+        pairs += [(folder / version / "img-convert.trace", folder / version / "trace-events-all") for version in ("qemu-8.2", "qemu-10.2")]
+        pairs += [(path, path.with_suffix(".trace-events")) for path in sorted((folder / "old").glob("v[234]*.trace"))]
+        self.assertEqual(len(pairs), 8)
+        for trace, events in pairs:
+            with self.subTest(trace=trace.name):
+                tables = quiet(simpletrace.read, trace, events)
+                rows = {name: polars.DataFrame(table).to_dicts() for name, table in tables.items()}
+                process = expected(trace, events)
+                self.assertEqual(sorted(rows), sorted(process))
+                for name, of_name in rows.items():
+                    for found, wanted in zip(of_name, process[name]):
+                        self.assertEqual(found, wanted, name)
+                    self.assertEqual(len(of_name), len(process[name]))
+                name = max(rows, key=lambda name: len(rows[name]))
+                streamed = quiet(polars.DataFrame, simpletrace.stream(trace, events, event=name))
+                self.assertEqual(streamed.to_dicts(), rows[name])
+
+    def test_options_choose_records_and_columns(self):
+        polars = library("polars", "Values")
+        read = expected(DEMO, DEMO_EVENTS)["virtio_blk_handle_read"]
+        start = min(row["ts_ns"] for rows in expected(DEMO, DEMO_EVENTS).values() for row in rows)
+        of = lambda **options: polars.DataFrame(
+            quiet(simpletrace.read, DEMO, event="virtio_blk_handle_read", **options)
+        ).to_dicts()
+        self.assertEqual(of(), read)
+        self.assertEqual(of(where="count >= 32"), [row for row in read if row["count"] >= 32])
+        self.assertEqual(of(where=["count >= 32", "first > 0"], limit=2), [row for row in read if row["count"] >= 32][:2])
+        self.assertEqual(of(time="-100ms"), [row for row in read if row["ts_ns"] < start + 100_000_000])
+        self.assertEqual(of(pid=1), [])
+        self.assertEqual(of(columns=["count", "ts_ns"]), [{"ts_ns": row["ts_ns"], "count": row["count"]} for row in read])
+        self.assertEqual(of(wall=True, limit=1), [{**read[0], "wall_ns": None}])
+        tables = quiet(simpletrace.read, [DEMO], [DEMO_EVENTS], event=["virtio_blk_*", "-virtio_blk_rw_complete"])
+        self.assertEqual(sorted(tables), ["virtio_blk_handle_read", "virtio_blk_handle_write", "virtio_blk_req_complete"])
+
+    def test_libraries_take_tables_and_streams(self):
+        table = quiet(simpletrace.read, DEMO, event="virtio_notify")
+        times = [row["ts_ns"] for row in expected(DEMO, DEMO_EVENTS)["virtio_notify"]]
+        self.assertGreater(len(times), 10)
+        stream = lambda: simpletrace.stream(DEMO, event="virtio_notify")
+        for name, take in [
+            ("pyarrow", lambda library, table: library.table(table)["ts_ns"].to_pylist()),
+            ("polars", lambda library, table: library.DataFrame(table)["ts_ns"].to_list()),
+            ("duckdb", lambda library, table: [row[0] for row in library.sql("select ts_ns from table").fetchall()]),
+            ("pandas", lambda library, table: library.DataFrame.from_arrow(table)["ts_ns"].tolist()),
+        ]:
+            with self.subTest(library=name):
+                try:
+                    found = importlib.import_module(name)
+                except ImportError:
+                    print(f"SKIPPED: tables in {name}: it is not installed", flush=True)
+                    continue
+                if name == "pandas" and not hasattr(found.DataFrame, "from_arrow"):
+                    print(f"SKIPPED: tables in {name}: it is too old to take them itself", flush=True)
+                    continue
+                if name == "duckdb":
+                    take = lambda library, own: [row[0] for row in library.sql("select ts_ns from own").fetchall()]
+                self.assertEqual(take(found, table), times)
+                self.assertEqual(quiet(take, found, stream()), times)
+
+
+class Operations(Case):
+    def test_pairs_are_those_of_the_records(self):
+        polars = library("polars", "Operations")
+        rows = expected(DEMO, DEMO_EVENTS)
+        pairs = polars.DataFrame(
+            quiet(simpletrace.pairs, DEMO, DEMO_EVENTS, "thread_pool_submit -> thread_pool_complete", on="req")
+        ).to_dicts()
+        ends = {(row["ts_ns"], row["req"]) for row in rows["thread_pool_complete"]}
+        begins = {(row["ts_ns"], row["req"]) for row in rows["thread_pool_submit"]}
+        self.assertGreater(len(pairs), 20)
+        for pair in pairs:
+            self.assertIn((pair["begin_ns"], pair["req"]), begins)
+            self.assertIn((pair["end_ns"], pair["req"]), ends)
+            self.assertEqual(pair["latency_ns"], pair["end_ns"] - pair["begin_ns"])
+        by = quiet(simpletrace.pairs, DEMO, preset="virtio-blk", by=["count:log2", "pid"])
+        self.assertEqual(by.column_names[-2:], ["count_log2", "pid"])
+        self.assertEqual(len(by), 32)
+
+    def test_latencies_are_those_of_the_pairs(self):
+        polars = library("polars", "Operations")
+        table = quiet(simpletrace.latency, DEMO, preset="virtio-blk", by="none", percentiles=[0, 50, "99.9", 100])
+        [group] = polars.DataFrame(table).to_dicts()
+        latencies = sorted(polars.DataFrame(quiet(simpletrace.pairs, DEMO, preset="virtio-blk"))["latency_ns"].to_list())
+        self.assertEqual(len(latencies), 32)
+        self.assertEqual(
+            {name: group[name] for name in ("pairs", "min_ns", "p0_ns", "p50_ns", "p99_9_ns", "max_ns", "total_ns", "mean_ns")},
+            {
+                "pairs": 32,
+                "min_ns": latencies[0],
+                "p0_ns": latencies[0],
+                "p50_ns": latencies[15],
+                "p99_9_ns": latencies[31],
+                "max_ns": latencies[31],
+                "total_ns": sum(latencies),
+                "mean_ns": sum(latencies) // 32,
+            },
+        )
+        facts = table.facts
+        self.assertEqual((facts["begins"], facts["orphans"], facts["replaced"], facts["preset"]["name"]), (34, 1, 2, "virtio-blk"))
+        certain = quiet(simpletrace.latency, DEMO, preset="virtio-blk", by="none", without_suspects=True)
+        pairs = polars.DataFrame(quiet(simpletrace.pairs, DEMO, preset="virtio-blk"))
+        self.assertEqual(polars.DataFrame(certain)["pairs"].sum(), pairs.filter(~polars.col("suspect")).height)
+        # What there is nothing of says why.
+        nothing = quiet(simpletrace.latency, DEMO, preset="virtio-blk", pid=1)
+        self.assertEqual(len(nothing), 0)
+        self.assertTrue(any("none of --pid 1" in remark for remark in nothing.remarks), nothing.remarks)
+
+    def test_latencies_are_what_the_command_prints(self):
+        polars = library("polars", "Operations")
+        if not PROGRAM:
+            skip("Operations", "SIMPLETRACE_RS does not name the program simpletrace-rs")
+        for preset in ("virtio-blk", "virtio-blk-hops", "thread-pool"):
+            command = [PROGRAM, "latency", str(DEMO), "--preset", preset, "-F", "json"]
+            printed = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+            table = quiet(simpletrace.latency, DEMO, preset=preset)
+            self.assertEqual(polars.DataFrame(table).to_dicts(), printed.pop("groups"), preset)
+            self.assertEqual(table.facts, printed)
+
+    def test_presets_are_listed_and_files_add_some(self):
+        mine = self.file("mine.toml", "[mine]\nabout = 'x'\noperation = 'open -> read'\nexact = false\nby = ['event']\n")
+        presets = {preset.name: preset for preset in simpletrace.presets(mine)}
+        self.assertIn("virtio-blk", presets)
+        self.assertEqual(presets["mine"][1:], ("x", "open -> read", None, ["event"], False, ""))
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        table = quiet(simpletrace.pairs, trace, events, preset="mine", presets=mine)
+        self.assertEqual(len(table), 1)
+
+
+class Trouble(Case):
+    def test_damage_is_one_warning_or_an_error(self):
+        events = self.file("e", EVENTS)
+        base = small()
+        torn = self.file("torn.trace", base[:-1])
+        # The length of the second record.
+        at = base.index(b"\xc4\x09\0\0\0\0\0\0") + 8
+        damaged = self.file("damaged.trace", base[:at] + b"\xff\xff\xff\x7f" + base[at + 4 :])
+        for trace, text, rows in ((torn, "ends inside a record", 1), (damaged, "record length", 0)):
+            for call in (
+                lambda **strict: simpletrace.read(trace, events, event="read", **strict),
+                lambda **strict: simpletrace.read(trace, events, event=["read"], **strict)["read"],
+            ):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    table = call()
+                self.assertEqual([warning.category for warning in caught], [simpletrace.DamageWarning])
+                self.assertIn(text, str(caught[0].message))
+                self.assertEqual(caught[0].filename, __file__)
+                self.assertEqual(len(table), rows)
+                with self.assertRaisesRegex(ValueError, text):
+                    call(strict=True)
+            stream = simpletrace.stream(trace, events, event="read", strict=True)
+            with self.assertRaisesRegex(ValueError, text):
+                list(stream)
+        # Whoever takes it through C raises something of its own.
+        pyarrow = library("pyarrow", "Trouble")
+        with self.assertRaisesRegex(Exception, "record length"):
+            pyarrow.table(simpletrace.stream(damaged, events, event="read", strict=True))
+
+    def test_errors_say_what_is_wrong(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        for kind, text, call in (
+            (FileNotFoundError, "missing", lambda: simpletrace.read(trace + ".missing", events)),
+            (ValueError, "no event is called opne; did you mean open?", lambda: simpletrace.read(trace, events, event="opne")),
+            (ValueError, "did you mean flags?", lambda: simpletrace.read(trace, events, event="open", columns="flag")),
+            (ValueError, r"event=\['op\*'\]", lambda: simpletrace.read(trace, events, event="op*")),
+            (ValueError, "time window '5'", lambda: simpletrace.read(trace, events, time="5")),
+            (ValueError, "long=True", lambda: simpletrace.stream(trace, events)),
+            (ValueError, "there is no preset x", lambda: simpletrace.latency(trace, events, preset="x")),
+            (ValueError, "not a trace", lambda: simpletrace.read(self.file("no.trace", b"\xff" * 30), events)),
+            (TypeError, "", lambda: simpletrace.read(5)),
+            (TypeError, "", lambda: simpletrace.read(trace, events, limit="many")),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                quiet(call)
+        stream = simpletrace.stream(trace, events, event="nothing")
+        self.assertEqual([len(batch) for batch in quiet(list, stream)], [1])
+        with self.assertRaisesRegex(ValueError, "only once"):
+            stream.__arrow_c_stream__()
+
+    def test_ctrl_c_ends_the_waiting_for_a_pipe(self):
+        script = (
+            "import sys, simpletrace\n"
+            "print('ready', flush=True)\n"
+            "simpletrace.read(sys.argv[1], sys.argv[2], event='open')\n"
+        )
+        events, fifo = self.file("e", EVENTS), str(self.folder / "fifo")
+        os.mkfifo(fifo)
+        child = subprocess.Popen([sys.executable, "-c", script, fifo, events], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.stderr.close)
+        child.stdout.readline()
+        with open(fifo, "wb", buffering=0) as writer:
+            # More than is looked at to see what it is, and no end.
+            writer.write(small())
+            while child.poll() is None:
+                child.send_signal(signal.SIGINT)
+                try:
+                    child.wait(1)
+                except subprocess.TimeoutExpired:
+                    continue
+        self.assertIn(b"KeyboardInterrupt", child.stderr.read())
+
+    def test_other_threads_run_meanwhile(self):
+        trace, events = self.file("many.trace", many(300_000)), self.file("e", EVENTS)
+        lengths, count = [], [0]
+        done = threading.Event()
+
+        def work():
+            for _ in range(3):
+                lengths.append(len(simpletrace.read(trace, events, event="read")))
+            done.set()
+
+        threads = [threading.Thread(target=work), threading.Thread(target=work)]
+        for thread in threads:
+            thread.start()
+        while not done.is_set():
+            count[0] += 1
+        for thread in threads:
+            thread.join()
+        self.assertEqual(lengths, [300_000] * 6)
+        self.assertGreater(count[0], 1)
+
+    def test_a_long_trace_comes_in_batches(self):
+        trace, events = self.file("many.trace", many(400_000)), self.file("e", EVENTS)
+        batches = [len(batch) for batch in simpletrace.stream(trace, events, event="read")]
+        self.assertEqual(sum(batches), 400_000)
+        self.assertGreater(len(batches), 2)
+        # One that is dropped in the middle ends the reading.
+        stream = simpletrace.stream(trace, events, event="read")
+        self.assertEqual(len(next(stream)), batches[0])
+        del stream
+
+
+if __name__ == "__main__":
+    unittest.main()
