@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use arrow_array::ffi::FFI_ArrowSchema;
@@ -271,14 +272,14 @@ pub(crate) fn open_events(
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Stream> {
     let options = Options::from(asked);
-    let stream = py.detach(|| {
+    let stream = patiently(py, move || {
         let source = tables::open(&traces, &events)?;
         match name {
             Some(name) => source.event(&name, &options),
             None => source.long(&options),
         }
     });
-    Ok(Stream::new(stream.map_err(raised)?, tell))
+    Ok(Stream::new(stream?, tell))
 }
 
 /// A table for each event that is asked for, and what was found.
@@ -290,8 +291,7 @@ pub(crate) fn read_events(
     asked: Asked,
 ) -> PyResult<(BTreeMap<String, Table>, Found)> {
     let options = Options::from(asked);
-    let begun = py.detach(|| tables::open(&traces, &events)?.events(&options));
-    let mut begun = begun.map_err(raised)?;
+    let mut begun = patiently(py, move || tables::open(&traces, &events)?.events(&options))?;
     while !py.detach(|| begun.wait(PATIENCE)).map_err(raised)? {
         py.check_signals()?;
     }
@@ -313,8 +313,8 @@ pub(crate) fn open_operation(
 ) -> PyResult<Stream> {
     let (operation, options) = (Operation::from(operation), Options::from(asked));
     let begin = if is_latency { Source::latency } else { Source::pairs };
-    let stream = py.detach(|| begin(tables::open(&traces, &events)?, &operation, &options));
-    Ok(Stream::new(stream.map_err(raised)?, None))
+    let stream = patiently(py, move || begin(tables::open(&traces, &events)?, &operation, &options));
+    Ok(Stream::new(stream?, None))
 }
 
 /// Name, about, operation, on, by, exact, note.
@@ -327,6 +327,26 @@ pub(crate) fn presets(files: Vec<PathBuf>) -> PyResult<Vec<PresetRow>> {
     Ok(presets
         .map(|preset| (preset.name, preset.about, preset.operation, preset.on, preset.by, preset.exact, preset.note))
         .collect())
+}
+
+/// Does what may wait for a pipe's writer, in a thread that is left alone if the waiting is interrupted.
+fn patiently<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> tables::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut done) = mpsc::channel();
+    // Whoever is interrupted does not want to know.
+    thread::Builder::new().name("open".to_owned()).spawn(move || drop(sender.send(work())))?;
+    loop {
+        let done = &mut done;
+        match py.detach(move || done.recv_timeout(PATIENCE)) {
+            Ok(opened) => return opened.map_err(raised),
+            Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the thread that opens files has died"));
+            }
+        }
+    }
 }
 
 fn names(schema: &Schema) -> Vec<String> {

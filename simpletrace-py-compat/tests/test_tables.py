@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import warnings
 
@@ -262,6 +263,7 @@ class Trouble(Case):
             (ValueError, "there is no preset x", lambda: simpletrace.latency(trace, events, preset="x")),
             (ValueError, "not a trace", lambda: simpletrace.read(self.file("no.trace", b"\xff" * 30), events)),
             (TypeError, "", lambda: simpletrace.read(5)),
+            (TypeError, "not from file objects", lambda: simpletrace.read(sys.stdin)),
             (TypeError, "", lambda: simpletrace.read(trace, events, limit="many")),
         ):
             with self.assertRaisesRegex(kind, text):
@@ -271,28 +273,35 @@ class Trouble(Case):
         with self.assertRaisesRegex(ValueError, "only once"):
             stream.__arrow_c_stream__()
 
+    def interrupt(self, child):
+        """Presses Ctrl-C until the child has ended; it may be anywhere before the waiting at first."""
+        self.assertEqual(child.stdout.readline(), b"ready\n")
+        deadline = time.monotonic() + 60
+        while child.poll() is None:
+            if time.monotonic() > deadline:
+                child.kill()
+                self.fail("Ctrl-C does not end it")
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(1)
+            except subprocess.TimeoutExpired:
+                continue
+        self.assertIn(b"KeyboardInterrupt", child.stderr.read())
+
     def test_ctrl_c_ends_the_waiting_for_a_pipe(self):
-        script = (
-            "import sys, simpletrace\n"
-            "print('ready', flush=True)\n"
-            "simpletrace.read(sys.argv[1], sys.argv[2], event='open')\n"
-        )
         events, fifo = self.file("e", EVENTS), str(self.folder / "fifo")
         os.mkfifo(fifo)
-        child = subprocess.Popen([sys.executable, "-c", script, fifo, events], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(child.stdout.close)
-        self.addCleanup(child.stderr.close)
-        child.stdout.readline()
-        with open(fifo, "wb", buffering=0) as writer:
-            # More than is looked at to see what it is, and no end.
-            writer.write(small())
-            while child.poll() is None:
-                child.send_signal(signal.SIGINT)
-                try:
-                    child.wait(1)
-                except subprocess.TimeoutExpired:
-                    continue
-        self.assertIn(b"KeyboardInterrupt", child.stderr.read())
+        for call in ("read(*sys.argv[1:], event='open')", "read(*sys.argv[1:])", "pairs(*sys.argv[1:], 'open -> read')"):
+            for has_writer in (False, True):
+                with self.subTest(call=call, has_writer=has_writer):
+                    script = f"import sys, simpletrace\nprint('ready', flush=True)\nsimpletrace.{call}\n"
+                    child = subprocess.Popen(
+                        [sys.executable, "-c", script, fifo, events], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                    )
+                    with child, open(fifo, "wb", buffering=0) if has_writer else open(os.devnull, "wb") as writer:
+                        # More than is looked at to see what it is, and no end.
+                        writer.write(small())
+                        self.interrupt(child)
 
     def test_other_threads_run_meanwhile(self):
         trace, events = self.file("many.trace", many(300_000)), self.file("e", EVENTS)

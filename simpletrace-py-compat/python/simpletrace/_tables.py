@@ -230,7 +230,9 @@ def _list(texts):
 def _paths(paths):
     if paths is None:
         return []
-    return [_os.fspath(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+    if hasattr(paths, "read"):
+        raise TypeError("tables are read from files by their paths, not from file objects; a FIFO or /dev/stdin will do")
+    return [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
 
 
 def _tell(traces, found, strict, stacklevel=3):
