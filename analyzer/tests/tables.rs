@@ -234,19 +234,19 @@ fn times_of_day_are_those_of_each_file() {
         "c.trace",
         trace(ByteOrder::Little, |writer| {
             writer.mapping(EventId(1), "idle")?;
-            writer.event(EventId(1), 90, 1, &[])
+            writer.event(EventId(1), 60, 1, &[])
         }),
     );
     let traces = ["a.trace", "b.trace", "c.trace"].map(|name| dir.path(name));
     let source = || tables::open(&traces[..], &[dir.path("t.trace-events")]).unwrap();
-    let expected = [(50, json!(100)), (70, json!(140)), (90, Json::Null)]
+    let expected = [(50, json!(100)), (60, Json::Null), (70, json!(140))]
         .map(|(ts_ns, wall_ns)| json!({"ts_ns": ts_ns, "wall_ns": wall_ns}));
     assert_eq!(read(source().event("idle", &columns(&["ts_ns", "wall_ns"])).unwrap()).0, expected);
     assert_eq!(read(source().long(&columns(&["ts_ns", "wall_ns"])).unwrap()).0, expected);
     let wall = Options { wall: true, ..Options::default() };
     assert_eq!(names(&source().event("idle", &wall).unwrap().schema()), ["ts_ns", "wall_ns", "pid"]);
     let (tables, _) = source().events(&wall).unwrap().finish().unwrap();
-    assert_eq!(rows(&tables["idle"].batches)[1], json!({"ts_ns": 70, "wall_ns": 140, "pid": 1}));
+    assert_eq!(rows(&tables["idle"].batches)[2], json!({"ts_ns": 70, "wall_ns": 140, "pid": 1}));
 }
 
 #[test]
@@ -360,6 +360,8 @@ fn pairs_are_those_of_the_demos_generator() {
     assert_eq!(rows.iter().map(|row| number(row, "latency_ns")).sum::<u64>(), 18_406_774);
     assert!(rows.iter().all(|row| number(row, "end_ns") - number(row, "begin_ns") == number(row, "latency_ns")));
     assert!(rows.windows(2).all(|pair| number(&pair[0], "end_ns") <= number(&pair[1], "end_ns")));
+    // As many as `latency` says straddle.
+    assert_eq!(rows.iter().filter(|row| row["suspect"] == true).count(), 20);
     // What begins each is there, with its arguments.
     let begins = decoded(&demo(), "disk.trace -e virtio_blk_handle_*");
     for row in &rows {
