@@ -106,7 +106,7 @@ impl DataSet {
             None => self.add_kind(event, day),
         };
         self.records += 1;
-        self.push(place, ts_ns, |table| table.push(&event.record, || wall_ns))
+        self.push(place, ts_ns, |table| table.push(ts_ns, || wall_ns, event.record.pid, event.record.payload))
     }
 
     /// Adds a gap, as an event of that name.

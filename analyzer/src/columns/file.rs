@@ -90,7 +90,9 @@ impl ColumnFile {
         let wall = &self.wall;
         let wall_ns = || wall.as_ref().and_then(|wall| wall.at(event.record.timestamp_ns));
         match &mut self.table {
-            Table::Wide(table) => table.push(&event.record, wall_ns),
+            Table::Wide(table) => {
+                table.push(event.record.timestamp_ns, wall_ns, event.record.pid, event.record.payload);
+            }
             Table::Long(table) => table.event(event, wall_ns()),
         }
         if self.table.bytes() < ROW_GROUP_BYTES { Ok(()) } else { self.write() }

@@ -169,7 +169,8 @@ impl Source {
             false => Globs::of_names(names.into_iter().chain([DROPPED.to_owned()])),
         };
         let (mut trace, bar) = self.trace(globs)?;
-        let mut fillings: Vec<_> = wants.into_iter().map(|want| Filling::new(want, self.events())).collect();
+        let fillings = wants.into_iter().map(|want| Filling::new(want, self.events()));
+        let mut fillings = fillings.collect::<Result<Vec<_>>>()?;
         // By the number of a kind of event: who takes its records; `None` before its first one.
         let mut takers: Vec<Option<Vec<usize>>> = Vec::new();
         let mut wall = WallClock::default();
