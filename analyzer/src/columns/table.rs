@@ -184,7 +184,8 @@ impl<B: Builders> EventTable<B> {
     #[inline]
     pub(crate) fn push(&mut self, ts_ns: u64, wall_ns: impl FnOnce() -> Option<u64>, pid: u32, args: Payload<'_>) {
         self.push_leading(ts_ns, wall_ns, pid);
-        self.bytes += self.args.push(args, &mut self.oddities);
+        let text_bytes = self.args.push(args, &mut self.oddities);
+        self.end_row(text_bytes);
     }
 
     // Always, as its two callers are all there is.
@@ -202,7 +203,12 @@ impl<B: Builders> EventTable<B> {
         if let Some(values) = &mut self.pid {
             values.put(pid);
         }
-        self.bytes += self.row_bytes;
+    }
+
+    // Both at once: they are changed together, and a change of one would hold up the next row's of both.
+    #[inline(always)]
+    const fn end_row(&mut self, text_bytes: usize) {
+        self.bytes += self.row_bytes + text_bytes;
         self.rows += 1;
     }
 
@@ -241,6 +247,7 @@ impl EventTable {
         {
             values.push(value, &mut self.oddities);
         }
+        self.end_row(0);
     }
 
     /// Takes the rows out.

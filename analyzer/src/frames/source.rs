@@ -175,7 +175,8 @@ impl Source {
         let mut takers: Vec<Option<Vec<usize>>> = Vec::new();
         let mut wall = WallClock::default();
         trace.for_each(|item| {
-            let Item::Event(event) = item else {
+            // By reference: a copy would wait for what was written a moment ago.
+            let Item::Event(event) = &item else {
                 match &item {
                     Item::Section(_) => wall.set_offset(None),
                     Item::Fact(fact) => wall.set_offset(fact.facts.wall_offset_ns()),
@@ -192,7 +193,7 @@ impl Source {
                 (0..fillings.len()).filter(|&place| fillings[place].takes(event.kind)).collect()
             });
             for &place in &*places {
-                fillings[place].event(&event, &wall);
+                fillings[place].event(event, &wall);
             }
             Ok(())
         })?;
