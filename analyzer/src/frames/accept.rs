@@ -4,35 +4,84 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, JoinOperator, Query, Select, Statement, TableFactor, TableWithJoins, Visit,
-    Visitor,
+    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, OrderByKind, Query,
+    Select, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, Visitor,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserOptions};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// Refuses what polars 0.55 would take for something else, and give a wrong answer without a word.
+/// Words, numbers and signs of a query. With more, taking it in could go too deep, before it can be told how deep.
+const MAX_TOKENS: usize = 20_000;
+/// How deep terms may be in terms, by [`weight`]: polars works some of them out on threads with stacks of 2 MiB.
+const MAX_DEPTH: usize = 256;
+/// Queries in queries, parts of a `WITH` or a `UNION`, and joins, of which polars' plan is as deep, and its time goes with the square.
+const MAX_PARTS: usize = 100;
+
+/// Returns a query as polars takes it, and refuses what polars 0.55 would take for something else, and give a wrong answer without a word,
+/// or what it ends the process at.
 ///
 /// # Errors
 ///
 /// What is refused, and what to write instead. What cannot be parsed is left to polars, which says why.
-pub(super) fn check(sql: &str, is_table: impl Fn(&str) -> bool) -> Result<()> {
+pub(super) fn check(sql: &str, is_table: impl Fn(&str) -> bool) -> Result<String> {
+    let Ok(tokens) = Tokenizer::new(&GenericDialect, sql).tokenize_with_location() else { return Ok(sql.to_owned()) };
+    if tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).nth(MAX_TOKENS).is_some() {
+        bail!("the query has more than {MAX_TOKENS} words, numbers and signs");
+    }
+    let sql = with_points(sql, &tokens);
     // As polars parses.
     let options = ParserOptions { trailing_commas: true, ..ParserOptions::default() };
-    let parser = Parser::new(&GenericDialect).with_options(options).try_with_sql(sql);
-    let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(()) };
+    let parser = Parser::new(&GenericDialect).with_options(options).try_with_sql(&sql);
+    let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(sql) };
     for statement in &statements {
         if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
             bail!("a trace is only asked: a query begins with SELECT or WITH, or with EXPLAIN in front of these");
         }
-        if let ControlFlow::Break(why) = statement.visit(&mut Refusal { is_table: &is_table }) {
+        if let ControlFlow::Break(why) = statement.visit(&mut Refusal { is_table: &is_table, depth: 0, parts: 0 }) {
             bail!(why);
         }
     }
-    Ok(())
+    Ok(sql)
+}
+
+/// Puts a decimal point into numbers such as 1e9, which polars takes for numbers only then.
+fn with_points(sql: &str, tokens: &[TokenWithSpan]) -> String {
+    let mut lines: Vec<Vec<char>> = sql.split('\n').map(|line| line.chars().collect()).collect();
+    // From behind, as all that follows moves.
+    for token in tokens.iter().rev() {
+        let Token::Number(number, _) = &token.token else { continue };
+        let Some(at) = number.find(['e', 'E']).filter(|_| !number.contains('.')) else { continue };
+        // Both count from 1, in characters.
+        let start = token.span.start;
+        let place = (start.line as usize - 1, start.column as usize - 1 + at);
+        if let Some(line) = lines.get_mut(place.0)
+            && place.1 <= line.len()
+        {
+            line.splice(place.1..place.1, ".0".chars());
+        }
+    }
+    lines.into_iter().map(String::from_iter).collect::<Vec<_>>().join("\n")
 }
 
 struct Refusal<'a> {
     is_table: &'a dyn Fn(&str) -> bool,
+    /// Of the term that is looked at.
+    depth: usize,
+    /// Up to there.
+    parts: usize,
+}
+
+impl Refusal<'_> {
+    fn count_parts(&mut self, parts: usize) -> ControlFlow<String> {
+        self.parts += parts;
+        if self.parts <= MAX_PARTS {
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(format!(
+            "the query is made of more than {MAX_PARTS} queries, joins, and parts of WITH and UNION; ask for less at once"
+        ))
+    }
 }
 
 impl Visitor for Refusal<'_> {
@@ -47,18 +96,102 @@ impl Visitor for Refusal<'_> {
                 ));
             }
         }
-        ControlFlow::Continue(())
+        if let Some(OrderByKind::Expressions(by)) = query.order_by.as_ref().map(|order_by| &order_by.kind) {
+            by.iter().try_for_each(|by| check_place("ORDER BY", &by.expr))?;
+        }
+        self.count_parts(1 + unions(&query.body))
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
+        if let GroupByExpr::Expressions(by, _) = &select.group_by {
+            by.iter().try_for_each(|by| check_place("GROUP BY", by))?;
+        }
+        if let Some(Distinct::On(on)) = &select.distinct {
+            on.iter().try_for_each(|on| check_place("DISTINCT ON", on))?;
+        }
+        self.count_parts(select.from.iter().map(|from| from.joins.len()).sum())?;
         select.from.iter().try_for_each(check_joins)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<String> {
         match factor {
-            TableFactor::NestedJoin { table_with_joins, .. } => check_joins(table_with_joins),
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.count_parts(table_with_joins.joins.len())?;
+                check_joins(table_with_joins)
+            }
             _ => ControlFlow::Continue(()),
         }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        self.depth += weight(expr);
+        if self.depth > MAX_DEPTH {
+            return ControlFlow::Break(
+                "the query has terms that are too deep in each other, or too long a row of them: shorten what is joined by operators, \
+                 or take parts of it into queries of their own; many values are compared at once with x IN (1, 2, ...)"
+                    .to_owned(),
+            );
+        }
+        match expr {
+            Expr::Interval(interval) => ControlFlow::Break(format!(
+                "{interval}: no column is a date, so there is nothing to do with an interval; times are numbers of ns, and 1 s is 1000000000"
+            )),
+            Expr::Function(function) => {
+                let is_empty = match &function.args {
+                    FunctionArguments::List(list) => list.args.is_empty(),
+                    _ => true,
+                };
+                let name = function.name.to_string();
+                if is_empty && ["greatest", "least"].iter().any(|other| name.eq_ignore_ascii_case(other)) {
+                    return ControlFlow::Break(format!("{expr}: there is nothing to choose from"));
+                }
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        self.depth -= weight(expr);
+        ControlFlow::Continue(())
+    }
+}
+
+/// How deep it goes into a term, before it goes into the parts of that.
+fn weight(expr: &Expr) -> usize {
+    match expr {
+        // Each is in the one before.
+        Expr::Case { conditions, .. } => conditions.len(),
+        Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } | Expr::Function(_) => 5,
+        // Polars works out twice what is between.
+        Expr::Between { .. } => 32,
+        _ => 1,
+    }
+}
+
+/// How many queries are put together to one, but for the first.
+fn unions(body: &SetExpr) -> usize {
+    let mut count = 0;
+    let mut rest = vec![body];
+    while let Some(body) = rest.pop() {
+        if let SetExpr::SetOperation { left, right, .. } = body {
+            count += 1;
+            rest.extend([&**left, &**right]);
+        }
+    }
+    count
+}
+
+/// Refuses a place among the results that there is not: it begins with 1.
+fn check_place(of: &str, by: &Expr) -> ControlFlow<String> {
+    match by {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) if number.bytes().all(|digit| digit == b'0') => {
+                ControlFlow::Break(format!("{of} {number}: the first result is number 1"))
+            }
+            _ => ControlFlow::Continue(()),
+        },
+        _ => ControlFlow::Continue(()),
     }
 }
 

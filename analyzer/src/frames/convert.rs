@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types as arrow;
 use arrow_array::{
-    Array as _, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
-    StringArray, UInt64Array,
+    Array as _, ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use polars::prelude::*;
@@ -59,7 +59,7 @@ fn column(name: &str, array: &ArrayRef) -> Column {
     }
 }
 
-/// A result in batches; integers have 64 bits then.
+/// A result in batches. Numbers have the bits that polars gives them, 32 or 64.
 ///
 /// # Errors
 ///
@@ -68,9 +68,12 @@ pub(super) fn batches(frame: &DataFrame) -> Result<Vec<RecordBatch>> {
     let mut fields = Vec::new();
     for column in frame.columns() {
         let ty = match column.dtype() {
-            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => ArrowType::Int64,
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => ArrowType::UInt64,
-            DataType::Float32 | DataType::Float64 => ArrowType::Float64,
+            DataType::Int32 => ArrowType::Int32,
+            DataType::Int64 => ArrowType::Int64,
+            DataType::UInt32 => ArrowType::UInt32,
+            DataType::UInt64 => ArrowType::UInt64,
+            DataType::Float32 => ArrowType::Float32,
+            DataType::Float64 => ArrowType::Float64,
             DataType::Boolean => ArrowType::Boolean,
             // Nothing but nulls.
             DataType::String | DataType::Null => ArrowType::Utf8,
@@ -103,9 +106,12 @@ pub(super) fn batches(frame: &DataFrame) -> Result<Vec<RecordBatch>> {
 fn array(column: &Column, ty: &ArrowType) -> PolarsResult<ArrayRef> {
     let series = column.as_materialized_series();
     Ok(match ty {
-        ArrowType::Int64 => Arc::new(series.cast(&DataType::Int64)?.i64()?.iter().collect::<Int64Array>()),
-        ArrowType::UInt64 => Arc::new(series.cast(&DataType::UInt64)?.u64()?.iter().collect::<UInt64Array>()),
-        ArrowType::Float64 => Arc::new(series.cast(&DataType::Float64)?.f64()?.iter().collect::<Float64Array>()),
+        ArrowType::Int32 => Arc::new(series.i32()?.iter().collect::<Int32Array>()),
+        ArrowType::Int64 => Arc::new(series.i64()?.iter().collect::<Int64Array>()),
+        ArrowType::UInt32 => Arc::new(series.u32()?.iter().collect::<UInt32Array>()),
+        ArrowType::UInt64 => Arc::new(series.u64()?.iter().collect::<UInt64Array>()),
+        ArrowType::Float32 => Arc::new(series.f32()?.iter().collect::<Float32Array>()),
+        ArrowType::Float64 => Arc::new(series.f64()?.iter().collect::<Float64Array>()),
         ArrowType::Boolean => Arc::new(series.bool()?.iter().collect::<BooleanArray>()),
         ArrowType::Binary => Arc::new(series.binary()?.iter().collect::<BinaryArray>()),
         _ => Arc::new(series.cast(&DataType::String)?.str()?.iter().collect::<StringArray>()),

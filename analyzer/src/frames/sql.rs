@@ -21,6 +21,9 @@ use crate::filter::DROPPED;
 use crate::findings::Outcome;
 use crate::trace::Trace;
 
+/// Room for what goes down into a query: its parser, and those parts of polars that do not see to it themselves. Only what is used of it is memory.
+const STACK_BYTES: usize = 256 << 20;
+
 /// What a query comes to.
 pub(crate) struct Answer {
     /// At least one, which has the names of the columns.
@@ -48,6 +51,10 @@ impl Answer {
 ///
 /// Those of polars, with the tables or columns that there are; and a trace that cannot be read.
 pub(crate) fn query(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<Answer> {
+    stacker::grow(STACK_BYTES, || answer(source, operation, sql))
+}
+
+fn answer(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<Answer> {
     let (query, tables) = prepare(source, operation, sql)?;
     let mut read = None;
     let result = run(query, |source, wants| {
@@ -64,7 +71,7 @@ type Tables = Vec<(String, Schema)>;
 
 fn prepare(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<(LazyFrame, Tables)> {
     let is_table = |name: &str| matches!(name, "events" | "gaps" | "pairs") || declared(source, name).is_some();
-    accept::check(sql, is_table)?;
+    let sql = &*accept::check(sql, is_table)?;
     let mut context = SQLContext::new();
     let mut tables: Tables = Vec::new();
     let mut register = |context: &SQLContext, name: &str, table: Table| -> Result<()> {
