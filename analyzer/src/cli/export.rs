@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
             Item::Gap(gap) => return data_set.gap(&gap, wants_gaps),
             Item::Section(_) => data_set.wall.set_offset(None),
             Item::Fact(fact) => data_set.wall.set_offset(fact.facts.wall_offset_ns()),
-            Item::Start(_) | Item::Mapping(_) | Item::Missing(_) => {}
+            Item::Start(_) | Item::Mapping(_) | Item::Missing(_) | Item::Outside(_) => {}
         }
         Ok(())
     })?;

@@ -22,7 +22,7 @@ use crate::findings::Outcome;
 use crate::trace::Trace;
 
 /// Room for what goes down into a query: its parser, and those parts of polars that do not see to it themselves. Only what is used of it is memory.
-const STACK_BYTES: usize = 256 << 20;
+pub(super) const STACK_BYTES: usize = 256 << 20;
 
 /// What a query comes to.
 pub(crate) struct Answer {
@@ -119,7 +119,7 @@ fn declared(source: &Source, name: &str) -> Option<Table> {
     Some(Table::Event { name: name.to_owned(), decl: found.event })
 }
 
-/// The table of an event: it is declared, or the trace has its name.
+/// The table of an event: it is declared, or the trace has its name, or records of an id without a name that goes by this one.
 ///
 /// # Errors
 ///
@@ -128,8 +128,9 @@ pub(super) fn event(source: &Source, name: &str) -> Result<Option<Table>> {
     if let Some(table) = declared(source, name) {
         return Ok(Some(table));
     }
-    let is_mapped = source.is_rereadable() && source.names(false)?.contains(name);
-    Ok(is_mapped.then(|| Table::Event { name: name.to_owned(), decl: None }))
+    let is_there = source.is_rereadable()
+        && (source.names(false)?.contains(name) || (name.contains("event ") && source.names(true)?.contains(name)));
+    Ok(is_there.then(|| Table::Event { name: name.to_owned(), decl: None }))
 }
 
 /// Says that there is no event of a name.
@@ -187,8 +188,20 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
     // What polars shows of its plan is of no help.
     let text = error.to_string();
     let text = text.split("\n\nResolved plan until failure").next().unwrap_or_default().to_owned();
-    if text.contains("cannot parse literal") {
-        return anyhow!("{text}; a number above 2^63-1 is written CAST('18446744073709551615' AS UBIGINT)");
+    if let Some((_, number)) = text.split_once("cannot parse literal: ") {
+        let number: String = number.chars().filter(char::is_ascii_digit).collect();
+        let hint = match number.parse::<u64>() {
+            Ok(number) if number == 1 << 63 => {
+                "; -2^63 is written CAST('-9223372036854775808' AS BIGINT), and 2^63 CAST('9223372036854775808' AS UBIGINT)"
+                    .to_owned()
+            }
+            Ok(number) if number > 1 << 63 => {
+                format!("; a number above 2^63-1 is written CAST('{number}' AS UBIGINT)")
+            }
+            Ok(_) => String::new(),
+            Err(_) => "; whole numbers have at most 64 bits".to_owned(),
+        };
+        return anyhow!(text + &hint);
     }
     let is_of_column = match root(error) {
         PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) => true,

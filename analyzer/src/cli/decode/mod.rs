@@ -106,7 +106,7 @@ fn tell_time(item: &Item<'_>, wall: Option<&mut WallClock>, timeless: &mut Optio
             }
         }
         Item::Start(timestamp_ns) => wall.start(*timestamp_ns),
-        Item::Mapping(_) | Item::Missing(_) => {}
+        Item::Mapping(_) | Item::Missing(_) | Item::Outside(_) => {}
     }
     Ok(())
 }

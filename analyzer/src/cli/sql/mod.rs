@@ -89,7 +89,9 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
 
 /// What is said where polars cannot go on, and gives no error.
 fn failed(info: &PanicHookInfo<'_>) -> String {
-    let why = info.payload_as_str().unwrap_or("it does not say why").trim();
+    let payload = info.payload();
+    let why = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let why = why.unwrap_or("it does not say why").trim();
     // Where the program was built is nobody's business.
     let at = info.location().map_or(String::new(), |at| {
         let file = at.file();
