@@ -683,17 +683,21 @@ impl Trace {
         /// Names that are suggested for; a longer list is not typed by hand.
         const SUGGESTIONS: usize = 10;
 
-        let unknown = self.selection.globs.plain_names().filter(|name| {
-            let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
-            // An id without a name goes by `event 22`.
-            let is_met = || self.kinds.iter().any(|kind| kind.name == *name);
-            *name != DROPPED && !mapped && !self.kinds.declared().contains(name) && !is_met()
-        });
-        for name in unknown.take(SUGGESTIONS) {
+        for name in self.unknown_names().take(SUGGESTIONS) {
             let nearest = self.kinds.declared().nearest(name).or_else(|| nearest(name, self.mapped_names()));
             let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
             say::warning(&format!("no event is called {}{hint}", printable(name)));
         }
+    }
+
+    /// Names in patterns that are of no event.
+    pub(crate) fn unknown_names(&self) -> impl Iterator<Item = &str> {
+        self.selection.globs.plain_names().filter(|name| {
+            let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
+            // An id without a name goes by `event 22`.
+            let is_met = || self.kinds.iter().any(|kind| kind.name == *name);
+            *name != DROPPED && !mapped && !self.kinds.declared().contains(name) && !is_met()
+        })
     }
 
     /// Says which events a filter leaves out because of their arguments' types.

@@ -12,8 +12,9 @@ use arrow_array::{
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use polars::prelude::*;
 
-/// Rows of a result that become one batch.
+/// Rows of a result that become one batch, and bytes of a column of text, which Arrow finds by 31 bits.
 const BATCH_ROWS: usize = 1 << 16;
+const BATCH_BYTES: usize = 1 << 30;
 
 /// The type of a column of [`columns`](crate::columns).
 pub(super) const fn polars_type(ty: &ArrowType) -> DataType {
@@ -63,8 +64,12 @@ fn column(name: &str, array: &ArrayRef) -> Column {
 ///
 /// # Errors
 ///
-/// A column of a type that no output has.
+/// A column of a type that no output has, or a text that Arrow has no room for.
 pub(super) fn batches(frame: &DataFrame) -> Result<Vec<RecordBatch>> {
+    batches_of(frame, BATCH_ROWS, BATCH_BYTES)
+}
+
+fn batches_of(frame: &DataFrame, most_rows: usize, most_bytes: usize) -> Result<Vec<RecordBatch>> {
     let mut fields = Vec::new();
     for column in frame.columns() {
         let ty = match column.dtype() {
@@ -88,9 +93,19 @@ pub(super) fn batches(frame: &DataFrame) -> Result<Vec<RecordBatch>> {
     }
     let schema = Arc::new(ArrowSchema::new(fields));
     let mut batches = Vec::new();
+    let mut from = 0;
     // One even of nothing: it has the names.
-    for from in (0..frame.height().max(1)).step_by(BATCH_ROWS) {
-        let part = frame.slice(from as i64, BATCH_ROWS);
+    while from < frame.height() || batches.is_empty() {
+        let mut part = frame.slice(from as i64, most_rows);
+        let mut bytes = text_bytes(&part)?;
+        while bytes > most_bytes && part.height() > 1 {
+            part = part.head(Some(part.height() / 2));
+            bytes = text_bytes(&part)?;
+        }
+        if bytes > i32::MAX as usize {
+            bail!("a value of row {} has {bytes} bytes, which is more than an output has room for", from + 1);
+        }
+        from += part.height();
         let columns =
             part.columns().iter().zip(schema.fields()).map(|(column, field)| array(column, field.data_type()));
         let options = RecordBatchOptions::new().with_row_count(Some(part.height()));
@@ -101,6 +116,20 @@ pub(super) fn batches(frame: &DataFrame) -> Result<Vec<RecordBatch>> {
         )?);
     }
     Ok(batches)
+}
+
+/// How many bytes of text, or of bytes, the column has that has the most.
+fn text_bytes(frame: &DataFrame) -> PolarsResult<usize> {
+    let mut most = 0;
+    for column in frame.columns() {
+        let series = column.as_materialized_series();
+        most = most.max(match series.dtype() {
+            DataType::String => series.str()?.iter().flatten().map(str::len).sum(),
+            DataType::Binary => series.binary()?.iter().flatten().map(<[u8]>::len).sum(),
+            _ => 0,
+        });
+    }
+    Ok(most)
 }
 
 fn array(column: &Column, ty: &ArrowType) -> PolarsResult<ArrayRef> {
@@ -116,4 +145,45 @@ fn array(column: &Column, ty: &ArrowType) -> PolarsResult<ArrayRef> {
         ArrowType::Binary => Arc::new(series.binary()?.iter().collect::<BinaryArray>()),
         _ => Arc::new(series.cast(&DataType::String)?.str()?.iter().collect::<StringArray>()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_ends_before_its_text_is_too_long() {
+        let texts = ["aaaa", "bbbb", "", "cccc", "dddddddddd", "e", "f"];
+        let numbers = UInt32Chunked::from_vec("n".into(), (0..7).collect()).into_column();
+        let texts_of = StringChunked::from_slice("t".into(), &texts).into_column();
+        let bytes = BinaryChunked::from_iter_values("b".into(), texts.iter().map(|text| text.as_bytes())).into_column();
+        for text in [texts_of, bytes] {
+            let frame = DataFrame::new(7, vec![numbers.clone(), text]).unwrap();
+            for (most_rows, most_bytes, expected) in
+                [(100, 100, vec![7]), (3, 100, vec![3, 3, 1]), (100, 8, vec![3, 1, 1, 2]), (100, 0, vec![1; 7])]
+            {
+                let batches = batches_of(&frame, most_rows, most_bytes).unwrap();
+                let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
+                assert_eq!(rows, expected, "{most_rows} {most_bytes}");
+                let of = |batch: &RecordBatch| batch.column(0).as_primitive::<arrow::UInt32Type>().values().to_vec();
+                assert_eq!(batches.iter().flat_map(of).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+                let found: Vec<_> = batches
+                    .iter()
+                    .flat_map(|batch| match batch.column(1).data_type() {
+                        ArrowType::Utf8 => {
+                            batch.column(1).as_string::<i32>().iter().flatten().map(str::to_owned).collect()
+                        }
+                        _ => {
+                            let values = batch.column(1).as_binary::<i32>().iter().flatten();
+                            values.map(|value| String::from_utf8(value.to_vec()).unwrap()).collect::<Vec<_>>()
+                        }
+                    })
+                    .collect();
+                assert_eq!(found, texts);
+            }
+        }
+        let nothing = DataFrame::new(0, vec![numbers.clear()]).unwrap();
+        let batches = batches(&nothing).unwrap();
+        assert_eq!((batches.len(), batches[0].num_rows(), batches[0].num_columns()), (1, 0, 1));
+    }
 }

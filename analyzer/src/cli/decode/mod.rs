@@ -64,6 +64,10 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let read = trace.for_each(|item| match item {
         Item::Event(event) if timeless.is_none() => sink.event(&event),
         Item::Gap(gap) if timeless.is_none() => sink.gap(&gap),
+        Item::Missing(missing) => {
+            sink.missing(&missing);
+            Ok(())
+        }
         item => tell_time(&item, sink.wall(), &mut timeless),
     });
     let timeless = match read {

@@ -12,6 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use crate::columns::plain_error;
 use crate::output::{Flushing, Output};
 use crate::render::{Block, csv_cell, json_string, printable};
 
@@ -260,10 +261,10 @@ pub(super) fn parquet(batches: &[RecordBatch], output: &mut Output) -> Result<()
     let Some(first) = batches.first() else { return Ok(()) };
     let compression = Compression::ZSTD(ZstdLevel::try_new(3)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut writer = ArrowWriter::try_new(Flushing(output), first.schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(Flushing(output), first.schema(), Some(properties)).map_err(plain_error)?;
     for batch in batches {
-        writer.write(batch)?;
+        writer.write(batch).map_err(plain_error)?;
     }
-    writer.close()?;
+    writer.close().map_err(plain_error)?;
     Ok(())
 }
