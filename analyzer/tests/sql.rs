@@ -425,6 +425,16 @@ fn what_is_wrong_with_a_query_is_said_with_what_there_is() {
         "error: column all_of_them is of type list[u64], which no output has; make it a number or text, such as with \
          CAST(all_of_them AS BIGINT) or CAST(all_of_them AS VARCHAR)\n"
     );
+    says(
+        "select count from disk_read where exists (select 1 from idle where ts_ns > 5)",
+        "error: EXISTS is not supported here\n",
+    );
+    let joined = "a value of another query is joined: FROM a CROSS JOIN (SELECT max(x) AS most FROM b) AS m";
+    says("select (select max(ts_ns) from idle) as x", &format!("error: unexpected subquery; {joined}\n"));
+    says(
+        "select count from disk_read where ts_ns > (select max(ts_ns) from idle)",
+        &format!("error: subquery comparisons with '>' are not supported; {joined}\n"),
+    );
     let run = dir.call("sql").arg("select 1 as x").run().exits(2);
     assert_eq!(run.stderr, "error: no trace is given, only a query\n");
     let run = sql(&dir, "nowhere", "select 1 as x").exits(2);

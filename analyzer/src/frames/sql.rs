@@ -203,6 +203,17 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
         };
         return anyhow!(text + &hint);
     }
+    if text.contains("unexpected subquery") || text.contains("subquery comparisons") {
+        return anyhow!(
+            "{text}; a value of another query is joined: FROM a CROSS JOIN (SELECT max(x) AS most FROM b) AS m"
+        );
+    }
+    // Polars shows how it has parsed it.
+    if let Some(what) = text.strip_prefix("expression ").and_then(|what| what.split_once(" {"))
+        && text.ends_with("is not currently supported")
+    {
+        return anyhow!("{} is not supported here", what.0.to_uppercase());
+    }
     let is_of_column = match root(error) {
         PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) => true,
         PolarsError::SQLInterface(text) => text.contains("column"),
