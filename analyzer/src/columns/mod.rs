@@ -1,5 +1,6 @@
 //! Records as columns: what Arrow and Parquet files, and dataframes, are made of. docs/EXPORTS.md has the schema.
 
+mod builders;
 mod dataset;
 mod encoders;
 mod facts;
@@ -10,6 +11,8 @@ mod parquet;
 mod table;
 mod text;
 
+#[cfg(feature = "frames")]
+pub(crate) use builders::{Builders, Fill};
 pub(crate) use dataset::DataSet;
 pub(crate) use file::{ColumnFile, ColumnFormat};
 #[cfg(feature = "frames")]

@@ -1,14 +1,13 @@
 //! Tables of one kind of event, with a column for each argument.
 
-use std::mem::replace;
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, Mode, parse};
 use simpletrace_format::{EventRecord, Payload, Value};
 
+use super::builders::{Arrow, Builders, Fill};
 use super::text::{Oddities, put_text};
 use crate::render::unique_names;
 
@@ -43,12 +42,12 @@ impl Wanted<'_> {
 }
 
 /// The columns of one kind of event, while they are filled.
-pub(crate) struct EventTable {
+pub(crate) struct EventTable<B: Builders = Arrow> {
     schema: SchemaRef,
-    ts_ns: Option<UInt64Builder>,
-    wall_ns: Option<UInt64Builder>,
-    pid: Option<UInt32Builder>,
-    args: Args,
+    ts_ns: Option<B::U64>,
+    wall_ns: Option<B::U64>,
+    pid: Option<B::U32>,
+    args: Args<B>,
     rows: usize,
     /// About what the values take, in bytes.
     bytes: usize,
@@ -56,24 +55,24 @@ pub(crate) struct EventTable {
     pub(crate) oddities: Oddities,
 }
 
-enum Args {
+enum Args<B: Builders> {
     /// Up to the last one that is wanted.
-    Declared(Vec<Arg>),
-    Payload(BinaryBuilder),
+    Declared(Vec<Arg<B>>),
+    Payload(B::Bytes),
     Unwanted,
 }
 
-struct Arg {
+struct Arg<B: Builders> {
     ty: ArgType,
     /// `None` if it is only to be passed over.
-    values: Option<Values>,
+    values: Option<Values<B>>,
 }
 
-enum Values {
-    Signed(Int64Builder),
-    Unsigned(UInt64Builder),
-    Bool(BooleanBuilder),
-    Text(StringBuilder),
+enum Values<B: Builders> {
+    Signed(B::I64),
+    Unsigned(B::U64),
+    Bool(B::Bool),
+    Text(B::Text),
 }
 
 /// The names of the columns of an event's arguments.
@@ -114,7 +113,7 @@ fn leading_fields() -> [Field; 3] {
     ]
 }
 
-impl EventTable {
+impl<B: Builders> EventTable<B> {
     /// Without rows, for an event that is declared so, or not.
     pub(crate) fn new(decl: Option<&EventDecl>, wanted: Wanted<'_>) -> Self {
         let fields = fields(decl);
@@ -123,10 +122,10 @@ impl EventTable {
             .zip(decl.map_or(&[][..], |decl| &decl.args))
             .map(|(field, arg)| {
                 let values = wanted.has(field.name()).then(|| match field.data_type() {
-                    DataType::Int64 => Values::Signed(Int64Builder::with_capacity(0)),
-                    DataType::Boolean => Values::Bool(BooleanBuilder::with_capacity(0)),
-                    DataType::Utf8 => Values::Text(StringBuilder::with_capacity(0, 0)),
-                    _ => Values::Unsigned(UInt64Builder::with_capacity(0)),
+                    DataType::Int64 => Values::Signed(B::I64::empty()),
+                    DataType::Boolean => Values::Bool(B::Bool::empty()),
+                    DataType::Utf8 => Values::Text(B::Text::empty()),
+                    _ => Values::Unsigned(B::U64::empty()),
                 });
                 Arg { ty: arg.ty, values }
             })
@@ -134,7 +133,7 @@ impl EventTable {
         args.truncate(args.iter().rposition(|arg| arg.values.is_some()).map_or(0, |last| last + 1));
         let args = match wanted.has(PAYLOAD) {
             _ if decl.is_some() => Args::Declared(args),
-            true => Args::Payload(BinaryBuilder::with_capacity(0, 0)),
+            true => Args::Payload(B::Bytes::empty()),
             false => Args::Unwanted,
         };
         let schema =
@@ -144,9 +143,9 @@ impl EventTable {
             row_bytes += field.data_type().primitive_width().unwrap_or(4);
         }
         Self {
-            ts_ns: wanted.has(TS_NS).then(|| UInt64Builder::with_capacity(0)),
-            wall_ns: wanted.has(WALL_NS).then(|| UInt64Builder::with_capacity(0)),
-            pid: wanted.has(PID).then(|| UInt32Builder::with_capacity(0)),
+            ts_ns: wanted.has(TS_NS).then(B::U64::empty),
+            wall_ns: wanted.has(WALL_NS).then(B::U64::empty),
+            pid: wanted.has(PID).then(B::U32::empty),
             schema,
             args,
             rows: 0,
@@ -182,18 +181,42 @@ impl EventTable {
     #[inline(always)]
     fn push_leading(&mut self, ts_ns: u64, wall_ns: impl FnOnce() -> Option<u64>, pid: u32) {
         if let Some(values) = &mut self.ts_ns {
-            values.append_value(ts_ns);
+            values.put(ts_ns);
         }
         if let Some(values) = &mut self.wall_ns {
-            values.append_option(wall_ns());
+            match wall_ns() {
+                Some(wall_ns) => values.put(wall_ns),
+                None => values.put_null(),
+            }
         }
         if let Some(values) = &mut self.pid {
-            values.append_value(pid);
+            values.put(pid);
         }
         self.bytes += self.row_bytes;
         self.rows += 1;
     }
 
+    /// Takes the rows out: how many there are, and their columns.
+    pub(crate) fn take_columns(&mut self) -> (usize, Vec<B::Column>) {
+        // The next rows are about as many: better room for them at once than moving them as they grow.
+        let room = self.rows + self.rows / 4;
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        columns.extend([&mut self.ts_ns, &mut self.wall_ns].into_iter().flatten().map(|values| values.take(room)));
+        // In the order of the schema: behind ts_ns and wall_ns.
+        columns.extend(self.pid.as_mut().map(|values| values.take(room)));
+        match &mut self.args {
+            Args::Declared(args) => {
+                columns.extend(args.iter_mut().filter_map(|arg| arg.values.as_mut()).map(|values| values.take(room)));
+            }
+            Args::Payload(values) => columns.push(values.take(room)),
+            Args::Unwanted => {}
+        }
+        self.bytes = 0;
+        (std::mem::take(&mut self.rows), columns)
+    }
+}
+
+impl EventTable {
     /// Of gaps, with the number of events that are missing, if it is known.
     pub(crate) fn of_gaps(wall: bool) -> Self {
         let decl = parse(b"dropped(uint64_t count) \"\"\n", Mode::Lenient).events.into_iter().next();
@@ -212,31 +235,14 @@ impl EventTable {
 
     /// Takes the rows out.
     pub(crate) fn take(&mut self) -> RecordBatch {
-        // The next rows are about as many: better room for them at once than moving them as they grow.
-        let room = self.rows + self.rows / 4;
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
-        for values in [&mut self.ts_ns, &mut self.wall_ns].into_iter().flatten() {
-            columns.push(Arc::new(replace(values, UInt64Builder::with_capacity(room)).finish()));
-        }
-        // In the order of the schema: behind ts_ns and wall_ns.
-        if let Some(values) = &mut self.pid {
-            columns.push(Arc::new(replace(values, UInt32Builder::with_capacity(room)).finish()));
-        }
-        match &mut self.args {
-            Args::Declared(args) => {
-                columns.extend(args.iter_mut().filter_map(|arg| arg.values.as_mut()).map(|values| values.take(room)));
-            }
-            Args::Payload(values) => columns.push(Arc::new(values.finish())),
-            Args::Unwanted => {}
-        }
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
+        let (rows, columns) = self.take_columns();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .expect("columns have the schema's types and as many values each")
     }
 }
 
-impl Args {
+impl<B: Builders> Args<B> {
     /// Adds a row; returns how many bytes its strings have.
     #[inline]
     fn push(&mut self, payload: Payload<'_>, oddities: &mut Oddities) -> usize {
@@ -252,7 +258,7 @@ impl Args {
                 }
             }
             Self::Payload(values) => {
-                values.append_value(payload.bytes());
+                values.put(payload.bytes());
                 bytes = payload.bytes().len();
             }
             Self::Unwanted => {}
@@ -261,45 +267,42 @@ impl Args {
     }
 }
 
-impl Values {
+impl<B: Builders> Values<B> {
     /// Adds a value, if the record has it; returns how many bytes of text it has.
     #[inline]
     fn push(&mut self, value: Option<Value<'_>>, oddities: &mut Oddities) -> usize {
         match (self, value) {
-            (Self::Signed(values), Some(value)) => values.append_value(value.word().unwrap_or_default().cast_signed()),
-            (Self::Unsigned(values), Some(value)) => values.append_value(value.word().unwrap_or_default()),
+            (Self::Signed(values), Some(value)) => values.put(value.word().unwrap_or_default().cast_signed()),
+            (Self::Unsigned(values), Some(value)) => values.put(value.word().unwrap_or_default()),
             (Self::Bool(values), Some(value)) => {
                 let word = value.word().unwrap_or_default();
                 oddities.bools += u64::from(word > 1);
-                values.append_value(word != 0);
+                values.put(word != 0);
             }
             (Self::Text(values), Some(value)) => {
                 let Value::String(bytes) = value else {
                     // Version 0 has their addresses.
-                    values.append_value(format!("{:#x}", value.word().unwrap_or_default()));
+                    values.put(&format!("{:#x}", value.word().unwrap_or_default()));
                     return 18;
                 };
-                put_text(bytes, oddities, |text| values.append_value(text));
+                put_text(bytes, oddities, |text| values.put(text));
                 return bytes.len();
             }
-            (Self::Signed(values), None) => values.append_null(),
-            (Self::Unsigned(values), None) => values.append_null(),
-            (Self::Bool(values), None) => values.append_null(),
-            (Self::Text(values), None) => values.append_null(),
+            (Self::Signed(values), None) => values.put_null(),
+            (Self::Unsigned(values), None) => values.put_null(),
+            (Self::Bool(values), None) => values.put_null(),
+            (Self::Text(values), None) => values.put_null(),
         }
         0
     }
 
     /// Takes the values out, and makes room for so many others.
-    fn take(&mut self, room: usize) -> ArrayRef {
+    fn take(&mut self, room: usize) -> B::Column {
         match self {
-            Self::Signed(values) => Arc::new(replace(values, Int64Builder::with_capacity(room)).finish()),
-            Self::Unsigned(values) => Arc::new(replace(values, UInt64Builder::with_capacity(room)).finish()),
-            Self::Bool(values) => Arc::new(replace(values, BooleanBuilder::with_capacity(room)).finish()),
-            Self::Text(values) => {
-                let bytes = values.values_slice().len();
-                Arc::new(replace(values, StringBuilder::with_capacity(room, bytes + bytes / 4)).finish())
-            }
+            Self::Signed(values) => values.take(room),
+            Self::Unsigned(values) => values.take(room),
+            Self::Bool(values) => values.take(room),
+            Self::Text(values) => values.take(room),
         }
     }
 }

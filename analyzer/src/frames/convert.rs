@@ -1,12 +1,10 @@
-//! Arrow's columns as polars', and back: numbers move, the rest is copied.
+//! Results of polars as Arrow's columns.
 
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use arrow_array::cast::AsArray as _;
-use arrow_array::types as arrow;
 use arrow_array::{
-    Array as _, ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
     RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
@@ -25,38 +23,6 @@ pub(super) const fn polars_type(ty: &ArrowType) -> DataType {
         ArrowType::Utf8 => DataType::String,
         ArrowType::Binary => DataType::Binary,
         _ => DataType::UInt64,
-    }
-}
-
-/// A batch of [`columns`](crate::columns) as a frame.
-pub(super) fn frame(batch: RecordBatch) -> PolarsResult<DataFrame> {
-    let height = batch.num_rows();
-    let (schema, columns, _) = batch.into_parts();
-    let columns = schema.fields().iter().zip(columns).map(|(field, array)| column(field.name(), &array));
-    DataFrame::new(height, columns.collect())
-}
-
-/// The numbers of an array of one of Arrow's types as a column of polars' own.
-macro_rules! numbers {
-    ($name:ident, $array:ident, $arrow:ty, $polars:ty) => {{
-        let array = $array.as_primitive::<$arrow>();
-        if array.null_count() == 0 {
-            ChunkedArray::<$polars>::from_vec($name, array.values().to_vec()).into_column()
-        } else {
-            ChunkedArray::<$polars>::from_iter_options($name, array.iter()).into_column()
-        }
-    }};
-}
-
-fn column(name: &str, array: &ArrayRef) -> Column {
-    let name = PlSmallStr::from_str(name);
-    match array.data_type() {
-        ArrowType::Int64 => numbers!(name, array, arrow::Int64Type, Int64Type),
-        ArrowType::UInt32 => numbers!(name, array, arrow::UInt32Type, UInt32Type),
-        ArrowType::Boolean => BooleanChunked::from_iter_options(name, array.as_boolean().iter()).into_column(),
-        ArrowType::Utf8 => StringChunked::from_iter_options(name, array.as_string::<i32>().iter()).into_column(),
-        ArrowType::Binary => BinaryChunked::from_iter_options(name, array.as_binary::<i32>().iter()).into_column(),
-        _ => numbers!(name, array, arrow::UInt64Type, UInt64Type),
     }
 }
 
@@ -149,6 +115,9 @@ fn array(column: &Column, ty: &ArrowType) -> PolarsResult<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types as arrow;
+
     use super::*;
 
     #[test]

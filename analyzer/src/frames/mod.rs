@@ -22,6 +22,7 @@
 
 mod accept;
 mod bounds;
+mod builders;
 mod convert;
 mod gaps;
 mod pairs;

@@ -191,7 +191,7 @@ impl Source {
                 (0..fillings.len()).filter(|&place| fillings[place].takes(event.kind)).collect()
             });
             for &place in &*places {
-                fillings[place].event(&event, &wall)?;
+                fillings[place].event(&event, &wall);
             }
             Ok(())
         })?;

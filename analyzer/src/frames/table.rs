@@ -4,18 +4,14 @@ use polars::prelude::*;
 use simpletrace_format::EventRecord;
 use simpletrace_format::events::{EventDecl, EventIndex};
 
-use super::convert::{frame, polars_type};
+use super::builders::Polars;
+use super::convert::polars_type;
 use super::gaps::Gaps;
 use super::pairs::{Operation, Pairs};
-use crate::columns::{self, EventTable, Oddities, Wanted};
+use crate::columns::{self, EventTable, Fill as _, Oddities, Wanted};
 use crate::kinds::Kind;
 use crate::render::{Block, JsonArgs, WallClock};
 use crate::trace::{Event, Item};
-
-/// Rows that are turned into a part of a frame at once.
-const PART_ROWS: usize = 1 << 20;
-/// The same in bytes: text of a part is found by 32 bits, and a string may have 256 KiB.
-const PART_BYTES: usize = 1 << 28;
 
 /// What can be asked for.
 #[derive(Debug, Clone)]
@@ -104,13 +100,10 @@ impl Table {
 pub(super) struct Filling {
     want: Want,
     rows: Rows,
-    parts: Vec<DataFrame>,
-    /// How many rows the parts have.
-    part_rows: usize,
 }
 
 enum Rows {
-    Event(Box<EventTable>),
+    Event(Box<EventTable<Polars>>),
     Events(Events),
     Pairs(Box<Pairs>),
     Gaps(Gaps),
@@ -127,7 +120,7 @@ impl Filling {
             Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.columns, declared))),
             Table::Gaps => Rows::Gaps(Gaps::default()),
         };
-        Self { want, rows, parts: Vec::new(), part_rows: 0 }
+        Self { want, rows }
     }
 
     /// Whether it takes in events of a kind.
@@ -137,31 +130,16 @@ impl Filling {
 
     /// Takes in an event of a kind that it takes.
     #[inline]
-    pub(super) fn event(&mut self, event: &Event<'_>, wall: &WallClock) -> PolarsResult<()> {
+    pub(super) fn event(&mut self, event: &Event<'_>, wall: &WallClock) {
         let EventRecord { timestamp_ns, .. } = event.record;
-        let is_full = match &mut self.rows {
-            Rows::Pairs(pairs) => {
-                pairs.take(&Item::Event(*event));
-                return Ok(());
-            }
-            Rows::Gaps(_) => return Ok(()),
-            Rows::Event(_) | Rows::Events(_) if !self.want.window.admits(timestamp_ns) => return Ok(()),
-            Rows::Event(table) => {
-                if self.want.rows.is_some_and(|most| self.part_rows + table.rows() >= most) {
-                    return Ok(());
-                }
-                table.push(&event.record, || wall.at(timestamp_ns));
-                table.rows() >= PART_ROWS || table.bytes() >= PART_BYTES
-            }
-            Rows::Events(events) => {
-                if self.want.rows.is_some_and(|most| self.part_rows + events.rows >= most) {
-                    return Ok(());
-                }
-                events.push(event);
-                events.rows >= PART_ROWS
-            }
-        };
-        if is_full { self.end_part() } else { Ok(()) }
+        let most = self.want.rows.unwrap_or(usize::MAX);
+        match &mut self.rows {
+            Rows::Pairs(pairs) => pairs.take(&Item::Event(*event)),
+            Rows::Event(_) | Rows::Events(_) if !self.want.window.admits(timestamp_ns) => {}
+            Rows::Event(table) if table.rows() < most => table.push(&event.record, || wall.at(timestamp_ns)),
+            Rows::Events(events) if events.rows < most => events.push(event),
+            Rows::Event(_) | Rows::Events(_) | Rows::Gaps(_) => {}
+        }
     }
 
     /// Takes in all that is no event.
@@ -174,28 +152,20 @@ impl Filling {
         }
     }
 
-    #[cold]
-    fn end_part(&mut self) -> PolarsResult<()> {
-        let part = match &mut self.rows {
-            Rows::Event(table) => frame(table.take())?,
-            Rows::Events(events) => events.take()?,
-            Rows::Pairs(_) | Rows::Gaps(_) => return Ok(()),
-        };
-        self.part_rows += part.height();
-        self.parts.push(part);
-        Ok(())
-    }
-
     /// The whole table, and what it cannot hold as it is in the file.
-    pub(super) fn finish(mut self) -> PolarsResult<(DataFrame, Oddities)> {
-        self.end_part()?;
+    pub(super) fn finish(self) -> PolarsResult<(DataFrame, Oddities)> {
         let mut oddities = Oddities::default();
         let frame = match self.rows {
-            Rows::Event(table) => {
+            Rows::Event(mut table) => {
                 oddities = table.oddities;
-                join(self.parts)?
+                let (rows, columns) = table.take_columns();
+                let names = table.schema().fields().iter().map(|field| PlSmallStr::from_str(field.name()));
+                DataFrame::new(
+                    rows,
+                    columns.into_iter().zip(names).map(|(column, name)| column.with_name(name)).collect(),
+                )?
             }
-            Rows::Events(_) => join(self.parts)?,
+            Rows::Events(events) => events.frame(self.want.columns)?,
             Rows::Pairs(mut pairs) => {
                 pairs.finish();
                 pairs.frame(&self.want.columns, &mut oddities)?
@@ -206,40 +176,19 @@ impl Filling {
     }
 }
 
-/// Parts one below the other, without copying.
-fn join(parts: Vec<DataFrame>) -> PolarsResult<DataFrame> {
-    let mut parts = parts.into_iter();
-    let Some(mut all) = parts.next() else { return Ok(DataFrame::empty()) };
-    let mut rows = all.height();
-    for part in parts {
-        rows += part.height();
-        if part.width() > 0 {
-            all.vstack_mut_owned(part)?;
-        }
-    }
-    if all.width() > 0 { Ok(all) } else { DataFrame::new(rows, Vec::new()) }
-}
-
 /// The rows of the table `events`.
-#[derive(Default)]
 struct Events {
     rows: usize,
     ts_ns: Option<Vec<u64>>,
     pid: Option<Vec<u32>>,
     /// By their numbers.
     event: Option<Vec<IdxSize>>,
-    args: Option<Texts>,
+    args: Option<StringChunkedBuilder>,
+    /// The arguments of one event.
+    json: Block,
     /// By the number of a kind: its own number and how its arguments are written.
     kinds: Vec<Option<(IdxSize, JsonArgs)>>,
     names: Vec<String>,
-    columns: Vec<PlSmallStr>,
-}
-
-/// Texts one behind the other.
-#[derive(Default)]
-struct Texts {
-    block: Block,
-    ends: Vec<usize>,
 }
 
 impl Events {
@@ -249,9 +198,11 @@ impl Events {
             ts_ns: has("ts_ns").then(Vec::new),
             pid: has("pid").then(Vec::new),
             event: has("event").then(Vec::new),
-            args: has("args").then(Texts::default),
-            columns: columns.to_vec(),
-            ..Self::default()
+            args: has("args").then(StringChunkedBuilder::empty),
+            rows: 0,
+            json: Block::default(),
+            kinds: Vec::new(),
+            names: Vec::new(),
         }
     }
 
@@ -275,11 +226,13 @@ impl Events {
         if let Some(numbers) = &mut self.event {
             numbers.push(*number);
         }
-        if let Some(Texts { block, ends }) = &mut self.args {
+        if let Some(args) = &mut self.args {
+            let block = &mut self.json;
+            block.clear();
             block.byte(b'{');
             json.write(event, block);
             block.byte(b'}');
-            ends.push(block.len());
+            args.append_value(String::from_utf8_lossy(block.as_bytes()));
         }
     }
 
@@ -292,35 +245,21 @@ impl Events {
         self.names.push(kind.name.clone());
     }
 
-    /// Takes the rows out.
-    fn take(&mut self) -> PolarsResult<DataFrame> {
+    /// A frame of these columns.
+    fn frame(self, columns: Vec<PlSmallStr>) -> PolarsResult<DataFrame> {
+        let Self { mut ts_ns, mut pid, mut event, mut args, .. } = self;
         let mut made = Vec::new();
-        for name in &self.columns {
-            let name = name.clone();
+        for name in columns {
             made.push(match name.as_str() {
-                "ts_ns" => UInt64Chunked::from_vec(name, taken(&mut self.ts_ns)).into_column(),
-                "pid" => UInt32Chunked::from_vec(name, taken(&mut self.pid)).into_column(),
+                "ts_ns" => UInt64Chunked::from_vec(name, ts_ns.take().unwrap_or_default()).into_column(),
+                "pid" => UInt32Chunked::from_vec(name, pid.take().unwrap_or_default()).into_column(),
                 "event" => {
                     let names = StringChunked::from_slice(name.clone(), &self.names);
-                    names.take(&IdxCa::from_vec(name, taken(&mut self.event)))?.into_column()
+                    names.take(&IdxCa::from_vec(name, event.take().unwrap_or_default()))?.into_column()
                 }
-                _ => {
-                    let Texts { block, ends } = std::mem::take(self.args.get_or_insert_default());
-                    let text = String::from_utf8_lossy(block.as_bytes());
-                    let mut builder = StringChunkedBuilder::new(name, ends.len());
-                    let mut from = 0;
-                    for end in ends {
-                        builder.append_value(&text[from..end]);
-                        from = end;
-                    }
-                    builder.finish().into_column()
-                }
+                _ => args.take().unwrap_or_else(StringChunkedBuilder::empty).finish().with_name(name).into_column(),
             });
         }
-        DataFrame::new(std::mem::take(&mut self.rows), made)
+        DataFrame::new(self.rows, made)
     }
-}
-
-fn taken<T>(values: &mut Option<Vec<T>>) -> Vec<T> {
-    std::mem::take(values.get_or_insert_default())
 }
