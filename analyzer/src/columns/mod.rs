@@ -16,6 +16,8 @@ pub(crate) use builders::{Builders, Fill};
 pub(crate) use dataset::DataSet;
 pub(crate) use file::{ColumnFile, ColumnFormat};
 #[cfg(feature = "frames")]
+pub(crate) use parquet::plain_error;
+#[cfg(feature = "frames")]
 pub(crate) use table::{EventTable, Wanted, fields};
 pub(crate) use text::Oddities;
 #[cfg(feature = "frames")]
