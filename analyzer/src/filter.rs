@@ -95,6 +95,11 @@ impl Clock {
             }
     }
 
+    /// Whether a time is behind the window.
+    pub(crate) fn is_behind(&self, timestamp_ns: u64) -> bool {
+        self.window.1.is_some_and(|end_ns| timestamp_ns >= end_ns)
+    }
+
     /// Returns the time of the first record, 0 before it.
     #[inline]
     pub(crate) fn start_ns(&self) -> u64 {

@@ -160,7 +160,7 @@ impl Rewriter {
             Item::Section(section) => self.start_section(section),
             Item::Mapping(record) => self.mapping(record),
             Item::Fact(fact) => self.fact(fact.text),
-            Item::Start(_) => Ok(()),
+            Item::Start(_) | Item::Outside(_) => Ok(()),
             Item::Missing(missing) => self.missing(missing),
         }
     }

@@ -43,11 +43,22 @@ pub(crate) struct Gap {
     pub(crate) start_ns: u64,
 }
 
+/// A dropped record of another time than was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Outside {
+    pub(crate) gap: Gap,
+    /// Behind the time that was asked for; otherwise before it.
+    pub(crate) is_behind: bool,
+}
+
 /// What a [`Trace`] hands out.
 #[derive(Clone, Copy)]
 pub(crate) enum Item<'a> {
     Event(Event<'a>),
     Gap(Gap),
+    /// A dropped record outside of the time that was asked for, if gaps are handed out only to be known of: one before it, or the first behind
+    /// it, from which events of that time may be missing.
+    Outside(Outside),
     /// What follows stands behind this header.
     Section(SectionStart<'a>),
     /// A name for an id: of any event, selected or not.
@@ -349,6 +360,8 @@ pub(crate) struct Trace {
     reading: Option<Part>,
     part_before: Option<Part>,
     last_moment: Option<Moment>,
+    /// Since when no loss was noted in what is read: the dropped record before, or the first record.
+    noted_ns: Option<u64>,
     /// The last part that was there when all were looked for, and is not there any more.
     gone: Option<(Part, anyhow::Error)>,
 }
@@ -372,6 +385,7 @@ impl Trace {
             reading: None,
             part_before: None,
             last_moment: None,
+            noted_ns: None,
             gone: None,
         }
     }
@@ -510,6 +524,11 @@ impl Trace {
             (Some(part), Some(before)) => part.trace == before.trace,
             _ => false,
         };
+        if !goes_on {
+            self.noted_ns = None;
+        }
+        // To know when it begins.
+        clock.waits = true;
         let start = section.start(&file, have_declarations, None);
         tell(visit, Item::Section(SectionStart { goes_on, ..start }))?;
         while *left > 0 {
@@ -517,6 +536,7 @@ impl Trace {
                 Ok(Some(Recovered::Record(Record::Event(record)))) => {
                     self.events_read += 1;
                     if clock.waits {
+                        self.noted_ns.get_or_insert(record.timestamp_ns);
                         go_on(clock, &mut stretch, Moment::of(&record), visit)?;
                     }
                     let in_window = clock.admits(record.timestamp_ns);
@@ -564,7 +584,17 @@ impl Trace {
                         go_on(clock, &mut stretch, moment, visit)?;
                     }
                     let in_window = !has_time || clock.admits(record.timestamp_ns);
-                    if !(in_window && self.selection.admits_pid(record.pid)) {
+                    let noted_ns = self.noted_ns.replace(record.timestamp_ns);
+                    if !self.selection.admits_pid(record.pid) {
+                        continue;
+                    }
+                    if !in_window {
+                        let is_behind = clock.is_behind(record.timestamp_ns);
+                        let reaches = !is_behind || noted_ns.is_some_and(|ns| !clock.is_behind(ns));
+                        if keeps_gaps && reaches {
+                            let gap = Gap { record, start_ns: clock.start_ns() };
+                            tell(visit, Item::Outside(Outside { gap, is_behind }))?;
+                        }
                         continue;
                     }
                     self.findings.count_gap(&record);
@@ -590,6 +620,8 @@ impl Trace {
                         clock.waits = true;
                     }
                     self.findings.add_second_header(&file, at);
+                    self.noted_ns = None;
+                    clock.waits = true;
                     let next = Section::new(header, at, false, self.formats, &declared, None);
                     let before = std::mem::replace(&mut section, next);
                     self.end_section(before, &name, at);
@@ -651,15 +683,21 @@ impl Trace {
         /// Names that are suggested for; a longer list is not typed by hand.
         const SUGGESTIONS: usize = 10;
 
-        let unknown = self.selection.globs.plain_names().filter(|name| {
-            let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
-            *name != DROPPED && !mapped && !self.kinds.declared().contains(name)
-        });
-        for name in unknown.take(SUGGESTIONS) {
+        for name in self.unknown_names().take(SUGGESTIONS) {
             let nearest = self.kinds.declared().nearest(name).or_else(|| nearest(name, self.mapped_names()));
             let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
             say::warning(&format!("no event is called {}{hint}", printable(name)));
         }
+    }
+
+    /// Names in patterns that are of no event.
+    pub(crate) fn unknown_names(&self) -> impl Iterator<Item = &str> {
+        self.selection.globs.plain_names().filter(|name| {
+            let mapped = self.mapped_names.as_ref().is_some_and(|mapped| mapped.contains(*name));
+            // An id without a name goes by `event 22`.
+            let is_met = || self.kinds.iter().any(|kind| kind.name == *name);
+            *name != DROPPED && !mapped && !self.kinds.declared().contains(name) && !is_met()
+        })
     }
 
     /// Says which events a filter leaves out because of their arguments' types.

@@ -205,7 +205,8 @@ fn a_data_set_is_laid_out_by_event_and_source() {
             "partition": ["event", "source"],
             "traces": [{ "file": "trace-1", "wall_offset_ns": 1_700_006_398_000_000_000_u64 }],
             "records": 3,
-            "gaps": { "count": 1, "dropped": 4, "list": [{ "noticed_ns": 3_000_000_000_u64, "count": 4 }] },
+            "gaps": { "count": 1, "dropped": 4, "list": [{ "noticed_ns": 3_000_000_000_u64, "count": 4 }],
+                      "missing": { "count": 0, "list": [] } },
             "is_damaged": false,
             "files": [
                 file("a", 2, 1_000_000_000, 2_000_000_000),
@@ -243,6 +244,152 @@ fn days_are_utc_and_need_a_time_of_day() {
         dir.call("export trace-1 -o new --partition").arg(wrong).run().exits(2);
     }
     assert!(!dir.path("new").exists());
+}
+
+#[test]
+fn a_time_that_is_of_no_day_is_of_the_day_null() {
+    let dir = two_days_dir();
+    let far = trace(ByteOrder::Little, |writer| {
+        writer.event(EventId(0), u64::MAX, 1, &[Value::Signed(7)])?;
+        Ok(writer.dropped(u64::MAX - 1, 1, 9)?)
+    });
+    dir.write("far", [&two_days()[..], &far[24..]].concat());
+    dir.run("export far trace-1-events -o fleet --partition event,day").exits(0);
+    assert_eq!(
+        files(&dir, "fleet"),
+        [
+            "fleet/_manifest/far.json",
+            "fleet/event=a/day=2023-11-14/far.parquet",
+            "fleet/event=a/day=2023-11-15/far.parquet",
+            "fleet/event=a/day=__HIVE_DEFAULT_PARTITION__/far.parquet",
+            "fleet/event=b/day=2023-11-15/far.parquet",
+            "fleet/event=dropped/day=2023-11-15/far.parquet",
+            "fleet/event=dropped/day=__HIVE_DEFAULT_PARTITION__/far.parquet",
+        ]
+    );
+    let test = "a_time_that_is_of_no_day_is_of_the_day_null";
+    let folder = dir.path("fleet").display().to_string();
+    let Some(found) = python(test, "days.py", &[&folder]) else { return };
+    assert_eq!(found, "2023-11-14 1 False\n2023-11-15 2 False\nNone 7 True\n");
+}
+
+#[test]
+fn what_could_not_be_read_is_told_of() {
+    let whole = two_days();
+    let dir = two_days_dir();
+    dir.write("torn", &whole[..whole.len() - 3]);
+    let mut damaged = whole.clone();
+    // The length of the second event.
+    let second = whole.len() - 40 - 32 - 40;
+    damaged[second + 24] = 0xff;
+    dir.write("damaged", &damaged);
+    let missing =
+        |from_ns: u64, to_ns: Option<u64>| json!({ "count": 1, "list": [{ "from_ns": from_ns, "to_ns": to_ns }] });
+    for (name, code, expected) in [
+        ("trace-1", 0, json!({ "count": 0, "list": [] })),
+        ("torn", 0, missing(2_500_000_000, None)),
+        ("damaged", 1, missing(1_000_000_000, Some(2_500_000_000))),
+    ] {
+        dir.run(&format!("export {name} trace-1-events -o fleet")).exits(code);
+        let manifest: Json = serde_json::from_slice(&dir.read(&format!("fleet/_manifest/{name}.json"))).unwrap();
+        assert_eq!(manifest["gaps"]["missing"], expected, "{name}");
+        assert_eq!(manifest["is_damaged"], json!(name != "trace-1"), "{name}");
+        dir.run(&format!("decode {name} trace-1-events -F parquet -o {name}.parquet")).exits(code);
+        let file = fs::File::open(dir.path(&format!("{name}.parquet"))).unwrap();
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let gaps = facts.iter().find(|fact| fact.key == "simpletrace.gaps").unwrap().value.clone().unwrap();
+        assert_eq!(serde_json::from_str::<Json>(&gaps).unwrap()["missing"], expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let dir = two_days_dir();
+    let long = "x".repeat(300);
+    let named = |name: &str| {
+        trace(ByteOrder::Little, |writer| {
+            writer.mapping(EventId(0), "fine")?;
+            writer.mapping(EventId(1), name)?;
+            writer.event(EventId(0), 1, 1, &[])?;
+            writer.event(EventId(1), 2, 1, &[Value::Unsigned(5)])
+        })
+    };
+    dir.write("long", named(&long));
+    dir.write("dropped", named("dropped"));
+    dir.write("declared", "fine(void) \"\"\ndropped(uint64_t count) \"\"\n");
+    let empty = dir.path("empty");
+    fs::create_dir(&empty).unwrap();
+    for (line, why) in [
+        ("export trace-1 -o -", "error: a data set is a folder of files, which standard output is not; "),
+        ("export trace-1 trace-1 -o new --source x", "error: trace-1 is given twice"),
+        ("export trace-1 ./trace-1 -o new --source x", "error: ./trace-1 is given twice"),
+        ("export trace-1 -e a -e c -o new/deep", "error: nothing is added to new/deep, as there is no c"),
+        ("export trace-1 -e aa -o empty", "error: nothing is added to empty, as there is no aa"),
+        (
+            &format!("export trace-1 -o new --source {long}"),
+            &format!(
+                "error: the name {}... is too long for a file's name: 300 bytes of at most 241; --source gives",
+                "x".repeat(40)
+            ),
+        ),
+        (
+            "export long declared -o new",
+            &format!(
+                "error: the event {}... is too long for a file's name: 300 bytes of at most 241; leave it",
+                "x".repeat(40)
+            ),
+        ),
+        (
+            "export dropped declared -o new",
+            "error: an event of the trace is called dropped, as gaps are in a data set; -e -dropped leaves out both",
+        ),
+        (
+            "export dropped declared -o empty --partition event,day",
+            "error: dropped does not say at what time of day it was begun",
+        ),
+    ] {
+        let run = dir.run(line).exits(2);
+        let said = run.stderr.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
+        assert!(said.starts_with(why), "{line}: {}", run.stderr);
+        assert!(!dir.path("new").exists() && !dir.path("-").exists(), "{line}");
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "{line}");
+    }
+    let run = dir.run("export trace-1 -e aa -o new").exits(2);
+    assert!(run.stderr.contains("warning: no event is called aa; did you mean a?\n"), "{}", run.stderr);
+    dir.run("export dropped declared -o new -e -dropped").exits(0);
+    assert_eq!(files(&dir, "new"), ["new/_manifest/dropped.json", "new/event=fine/source=dropped/data.parquet"]);
+    dir.call("export long declared -o new -e").arg(&format!("-{long}")).run().exits(0);
+    // Folders of what is there stay, those of what is replaced and gone do not.
+    dir.run("export trace-1 -o new --source dropped --replace -e b").exits(0);
+    assert_eq!(
+        files(&dir, "new")[2..],
+        ["new/event=b/source=dropped/data.parquet", "new/event=fine/source=long/data.parquet"]
+    );
+    assert_eq!(fs::read_dir(dir.path("new/event=fine")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_that_grows_too_large_is_told_of_once() {
+    let dir = two_days_dir();
+    let many = trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "a")?;
+        (0..20_000_u64)
+            .try_for_each(|n| writer.event(EventId(0), n, 1, &[Value::Unsigned(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))]))
+    });
+    dir.write("many", many);
+    for (line, file) in [
+        ("export many trace-1-events -o fleet", "fleet/event=a/source=many/.data.parquet.part"),
+        ("decode many trace-1-events -F parquet -o out", "out"),
+        ("decode many trace-1-events -F arrow -o out", "out"),
+    ] {
+        let command = format!("trap '' XFSZ; ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_simpletrace-rs"));
+        let output = Command::new("sh").args(["-c", &command]).current_dir(dir.path("")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said, format!("error: cannot write to {file}: File too large (os error 27)\n"));
+        assert!(!dir.path("fleet").exists() && !dir.path("out").exists());
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@ mod support;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray, UInt32Array, UInt64Array,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
 use simpletrace_format::{ByteOrder, EventId, Value};
@@ -90,21 +92,57 @@ fn every_value_is_as_in_the_file() {
             u64::MAX
         )
     );
+    // Those of 32 bits look the same.
+    let narrow = "select pid, CAST(ret AS INT) as small, CAST(ret AS REAL) / 2 as half from edge";
+    assert_eq!(sql(&dir, "a.trace -F csv", narrow).text(), "pid,small,half\n4294967295,-5,-2.5\n1,0,0\n1,,\n");
+    assert_eq!(
+        sql(&dir, "a.trace", narrow).text(),
+        "       pid  small    half\n4294967295     -5  -2.500\n         1      0   0.000\n         1      -       -\n"
+    );
+    // JSON has neither infinity nor what is no number.
+    let infinite =
+        "select CAST(ret AS DOUBLE) / 0.0 as x, -1.0 / CAST(pid - 1 AS DOUBLE) as y from edge where ok is not null";
+    assert_eq!(
+        sql(&dir, "a.trace -F ndjson", infinite).text(),
+        "{\"x\":null,\"y\":-0.00000000023283064376228985}\n{\"x\":null,\"y\":null}\n"
+    );
+    assert_eq!(sql(&dir, "a.trace -F csv", infinite).text(), "x,y\n-inf,-0.00000000023283064376228985\nNaN,-inf\n");
     // Numbers above 2^63 can be asked for, too.
     let query = "select ts_ns from edge where p = CAST('18446603336221196289' AS UBIGINT)";
     assert_eq!(sql(&dir, "a.trace -F csv", query).text(), "ts_ns\n18446744073709551615\n");
     let run = sql(&dir, "a.trace", "select ts_ns from edge where p = 18446603336221196289").exits(2);
     assert!(
-        run.stderr.ends_with("; a number above 2^63-1 is written CAST('18446744073709551615' AS UBIGINT)\n"),
+        run.stderr.ends_with("; a number above 2^63-1 is written CAST('18446603336221196289' AS UBIGINT)\n"),
         "{}",
         run.stderr
+    );
+    let run = sql(&dir, "a.trace", "select ts_ns from edge where least = -9223372036854775808").exits(2);
+    assert!(
+        run.stderr.ends_with(
+            "; -2^63 is written CAST('-9223372036854775808' AS BIGINT), and 2^63 CAST('9223372036854775808' AS UBIGINT)\n"
+        ),
+        "{}",
+        run.stderr
+    );
+    let query = "select ts_ns from edge where least = CAST('-9223372036854775808' AS BIGINT)";
+    assert_eq!(sql(&dir, "a.trace -F csv", query).text(), "ts_ns\n18446744073709551615\n");
+    let run = sql(&dir, "a.trace", "select 18446744073709551616 as x from edge").exits(2);
+    assert!(run.stderr.ends_with("; whole numbers have at most 64 bits\n"), "{}", run.stderr);
+    assert_eq!(
+        sql(&dir, "a.trace -F csv", "select 1e9 as a, -15E-1 as b, 2.5e3 as c from edge limit 1").text(),
+        "a,b,c\n1000000000,-1.5,2500\n"
     );
 }
 
 #[test]
 fn a_parquet_file_has_the_same_rows() {
     let dir = Dir::with([("a.trace", &edges()), ("a.trace-events", EDGES)]);
-    sql(&dir, "a.trace -F parquet -o out.parquet", "select big, ret, ok, name from edge").exits(1);
+    sql(
+        &dir,
+        "a.trace -F parquet -o out.parquet",
+        "select big, ret, ok, name, pid, ret / 2.0 as half, CAST(ret AS INT) as small from edge",
+    )
+    .exits(1);
     let read = || {
         let file = std::fs::File::open(dir.path("out.parquet")).unwrap();
         let mut batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
@@ -113,12 +151,17 @@ fn a_parquet_file_has_the_same_rows() {
         batch
     };
     let batch = read();
-    let columns: [(&str, ArrayRef); 4] = [
+    let columns: [(&str, ArrayRef); 7] = [
         ("big", Arc::new(UInt64Array::from(vec![u64::MAX, 0, u64::MAX]))),
         ("ret", Arc::new(Int64Array::from(vec![Some(-5), Some(0), None]))),
         ("ok", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]))),
         ("name", Arc::new(StringArray::from(vec![Some("a,\"b\"\n"), Some(r"cut \x5c \xc3"), None]))),
+        // As wide as they are, not wider.
+        ("pid", Arc::new(UInt32Array::from(vec![u32::MAX, 1, 1]))),
+        ("half", Arc::new(Float64Array::from(vec![Some(-2.5), Some(0.0), None]))),
+        ("small", Arc::new(Int32Array::from(vec![Some(-5), Some(0), None]))),
     ];
+    assert_eq!(batch.num_columns(), columns.len());
     for (name, values) in &columns {
         assert_eq!(batch.column_by_name(name), Some(values), "{name}");
     }
@@ -174,6 +217,29 @@ fn events_that_are_not_declared_have_their_bytes() {
     );
     let run = sql(&dir, "a.trace --events /dev/null -F csv", "select payload from edge limit 1");
     assert!(run.stderr.starts_with("warning: "), "{}", run.stderr);
+}
+
+#[test]
+fn ids_without_a_name_go_by_their_number() {
+    let unmapped = trace(ByteOrder::Little, |writer| {
+        writer.mapping(EDGE, "known")?;
+        writer.event(EDGE, 7, 1, &[])?;
+        writer.event(EventId(22), 8, 1, &[Value::Unsigned(0x0102)])?;
+        writer.event(EventId(23), 9, 1, &[])
+    });
+    let dir = Dir::with([("a.trace", &unmapped), ("events", b"known(void) \"\"\n")]);
+    let run = sql(&dir, "a.trace events -F ndjson", r#"select * from "event 22""#).exits(1);
+    assert_eq!(run.ndjson(), [json!({"ts_ns": 8, "wall_ns": null, "pid": 1, "payload": {"hex": "0201000000000000"}})]);
+    assert_eq!(
+        run.stderr,
+        "warning: 1 record of unknown event, the first event 22 at offset 81 of a.trace: no mapping record names it\n"
+    );
+    let run = sql(&dir, "a.trace events", r#"select * from "event 24""#).exits(2);
+    assert!(
+        run.stderr.starts_with("error: relation 'event 24' was not found; did you mean event 22?\n"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -249,7 +315,20 @@ fn gaps_are_from_when_to_when_events_are_missing() {
     let gaps = |file: &str| {
         sql(&dir, &format!("{file} events -F csv"), "select from_ns, to_ns, count from gaps").text().to_owned()
     };
+    let gaps_in = |file: &str, window: &str| {
+        let query = "select from_ns, to_ns, count from gaps";
+        sql(&dir, &format!("{file} events -F csv -t {window}"), query).lines()[1..].join(" ")
+    };
     assert_eq!(gaps("own"), "from_ns,to_ns,count\n200,300,5\n500,600,\n700,,2\n");
+    // With a window, those that reach into it.
+    assert_eq!(gaps_in("own", "@250ns-@550ns"), "200,300,5 500,600,");
+    assert_eq!(gaps_in("own", "@350ns-@450ns"), "");
+    assert_eq!(gaps_in("own", "@710ns-@720ns"), "700,,2");
+    assert_eq!(gaps_in("own", "-@150ns"), "");
+    assert_eq!(gaps_in("stock", "@250ns-@550ns"), "500,600,");
+    assert_eq!(gaps_in("stock", "-@150ns"), "100,200,5");
+    assert_eq!(gaps_in("stock", "@620ns-@650ns"), "600,700,2");
+    assert_eq!(gaps_in("stock", "@710ns-"), "");
     // Of stock files it is only known by when they were noticed; `repair` marks both ends of what it leaves out.
     assert_eq!(gaps("stock"), "from_ns,to_ns,count\n100,200,5\n500,600,\n600,700,2\n");
 }
@@ -346,6 +425,16 @@ fn what_is_wrong_with_a_query_is_said_with_what_there_is() {
         "error: column all_of_them is of type list[u64], which no output has; make it a number or text, such as with \
          CAST(all_of_them AS BIGINT) or CAST(all_of_them AS VARCHAR)\n"
     );
+    says(
+        "select count from disk_read where exists (select 1 from idle where ts_ns > 5)",
+        "error: EXISTS is not supported here\n",
+    );
+    let joined = "a value of another query is joined: FROM a CROSS JOIN (SELECT max(x) AS most FROM b) AS m";
+    says("select (select max(ts_ns) from idle) as x", &format!("error: unexpected subquery; {joined}\n"));
+    says(
+        "select count from disk_read where ts_ns > (select max(ts_ns) from idle)",
+        &format!("error: subquery comparisons with '>' are not supported; {joined}\n"),
+    );
     let run = dir.call("sql").arg("select 1 as x").run().exits(2);
     assert_eq!(run.stderr, "error: no trace is given, only a query\n");
     let run = sql(&dir, "nowhere", "select 1 as x").exits(2);
@@ -380,5 +469,96 @@ fn what_would_be_answered_wrong_is_refused() {
         let run = dir.call("sql t").arg(query).run().exits(2);
         assert!(run.stderr.contains(why), "{}", run.stderr);
         assert_eq!(run.stdout, b"");
+    }
+}
+
+#[test]
+fn a_query_never_ends_the_process() {
+    let dir = Dir::with([("t", &sample(ByteOrder::Little)), ("t-events", EVENTS)]);
+    for (query, why) in [
+        ("select sector from disk_read order by 0", "error: ORDER BY 0: the first result is number 1\n"),
+        ("select interval '1 foo' as x", "error: INTERVAL '1 foo': no column is a date, "),
+        ("select greatest() as x from disk_read", "error: greatest(): there is nothing to choose from\n"),
+        // What only polars knows of.
+        ("select exp([1, 2]) as x", "error: polars failed on this query: "),
+        ("select columns('(((') from disk_read", "error: polars failed on this query: "),
+    ] {
+        let run = sql(&dir, "t", query).exits(2);
+        let said = run.stderr.strip_prefix("note: using t-events (found beside the trace)\n").unwrap();
+        assert!(said.starts_with(why), "{query}: {}", run.stderr);
+        assert!(!said.contains("stack backtrace"), "{}", run.stderr);
+        assert_eq!(run.text(), "");
+    }
+    // Where it is refused, it is so in time.
+    let row = |sign: &str, term: &str, count: usize| vec![term; count].join(sign);
+    for query in [
+        format!("select {} as x from disk_read", row(" + ", "count", 9_900)),
+        format!("select {} as x from disk_read", row("||", "'a'", 9_900)),
+        format!("select {}1{} as x from disk_read", "(".repeat(9_000), ")".repeat(9_000)),
+        format!("select count{} as x from disk_read", " is null".repeat(9_000)),
+        format!("select sector from disk_read where {}", row(" or ", "count = 1", 4_900)),
+        row(" union all ", "select sector from disk_read", 1_900),
+    ] {
+        assert!(sql(&dir, "t", &query).exits(2).stderr.contains("error: "), "{query}");
+    }
+    for (query, expected) in [
+        (format!("select {} as x from disk_read", row(" + ", "count", 200)), "x\n1600\n"),
+        (
+            format!("select max({}) as x from disk_open group by pid", row("||", "'a'", 48)),
+            &*format!("x\n{}\n", "a".repeat(48)),
+        ),
+        (format!("select count from disk_read where {}", row(" or ", "count = 8", 120)), "count\n8\n"),
+        (
+            format!("select sum(n) as n from ({}) x", row(" union all ", "select count(*) as n from disk_read", 60)),
+            "n\n60\n",
+        ),
+    ] {
+        assert_eq!(sql(&dir, "t -F csv", &query).exits(0).text(), expected, "{query}");
+    }
+}
+
+#[test]
+fn rows_are_counted_whatever_else_is_left_of_a_query() {
+    let dir = Dir::with([("t", &sample(ByteOrder::Little)), ("t-events", EVENTS)]);
+    let asked = |query: &str| sql(&dir, "t -F csv", query).exits(0).text().to_owned();
+    // Aggregates are one row, used or not.
+    for of in ["min(ts_ns) as m", "min(ts_ns) as m, max(ts_ns) as n", "count(*) as m"] {
+        for from in ["events", "events where ts_ns > 5", "(select ts_ns from events limit 3) x"] {
+            let query = format!("with s as (select {of} from {from}) select count(*) as n from disk_read cross join s");
+            assert_eq!(asked(&query), "n\n1\n", "{query}");
+            let query = format!("with s as (select {of} from {from}) select count from disk_read, s");
+            assert_eq!(asked(&query), "count\n8\n", "{query}");
+        }
+    }
+    let query =
+        "with s as (select pid, max(ts_ns) as m from events group by pid) select count from disk_read cross join s";
+    assert_eq!(asked(query), "count\n8\n8\n");
+    let query = "with s as (select ts_ns from events limit 3) select count(*) as n from disk_read cross join s";
+    assert_eq!(asked(query), "n\n3\n");
+    // And those of a UNION ALL.
+    for (select, expected) in [("count(*) as n", "n\n5\n"), ("count(1) as n, max(ts_ns) as t", "n,t\n5,3500000000\n")] {
+        let both = "select ts_ns from events union all select ts_ns from disk_read";
+        assert_eq!(asked(&format!("select {select} from ({both}) x")), expected);
+        assert_eq!(asked(&format!("with x as ({both}) select {select} from x where ts_ns > 5")), expected);
+    }
+}
+
+#[test]
+fn what_would_be_joined_otherwise_is_refused() {
+    let dir = Dir::with([("t", &sample(ByteOrder::Little)), ("t-events", EVENTS)]);
+    for (on, expected) in [
+        ("b.ts_ns > a.ts_ns and b.pid = 11", Err("a join is on columns of both tables; write it into WHERE")),
+        ("b.ts_ns > a.ts_ns and b.event = 'idle'", Err("a join is on columns of both tables; write it into WHERE")),
+        ("b.ts_ns - a.ts_ns < 5", Err("each side of a comparison is of one table; write it into WHERE")),
+        ("b.ts_ns > a.ts_ns and b.pid > 10", Ok("n\n2\n")),
+        ("b.ts_ns > a.ts_ns where b.event = 'idle'", Ok("n\n1\n")),
+        ("b.ts_ns + 1500 = a.ts_ns", Ok("n\n1\n")),
+        ("a.pid = b.pid and b.ts_ns < a.ts_ns", Ok("n\n1\n")),
+    ] {
+        let run = sql(&dir, "t -F csv", &format!("select count(*) as n from disk_read a join events b on {on}"));
+        match expected {
+            Ok(text) => assert_eq!(run.exits(0).text(), text, "{on}"),
+            Err(why) => assert!(run.exits(2).stderr.trim_end().ends_with(why), "{on}"),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `export`: adds a trace to a data set of Parquet files.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -10,12 +11,17 @@ use crate::columns::DataSet;
 use crate::findings::Outcome;
 use crate::input::{Files, Input, load_events};
 use crate::progress::Bar;
+use crate::render::printable;
 use crate::say;
 use crate::trace::{Item, Trace};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
+    if args.output == Path::new("-") {
+        bail!("a data set is a folder of files, which standard output is not; -o ./- is one that is called -");
+    }
     let selection = args.select.selection()?;
     let files = Files::open(&args.files.files, &args.files.events, true)?;
+    refuse_twice(&files.traces)?;
     let source = source(args, &files)?;
     let declared = load_events(files.events)?;
     selection.check(declared.as_ref())?;
@@ -40,7 +46,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
             Item::Gap(gap) => return data_set.gap(&gap, wants_gaps),
             Item::Section(_) => data_set.wall.set_offset(None),
             Item::Fact(fact) => data_set.wall.set_offset(fact.facts.wall_offset_ns()),
-            Item::Start(_) | Item::Mapping(_) | Item::Missing(_) => {}
+            Item::Missing(missing) => data_set.missing(&missing),
+            Item::Start(_) | Item::Mapping(_) | Item::Outside(_) => {}
         }
         Ok(())
     })?;
@@ -52,9 +59,24 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
         // A trace that is not read in full is no trace of the data set.
         return Ok(outcome);
     }
-    let (records, files) = data_set.finish(&trace.files, outcome == Outcome::Faulty)?;
+    if let Some(unknown) = trace.unknown_names().find(|name| trace.selects(name)) {
+        bail!("nothing is added to {}, as there is no {}", args.output.display(), printable(unknown));
+    }
+    let is_damaged = outcome == Outcome::Faulty || !trace.findings.torn.is_empty();
+    let (records, files) = data_set.finish(&trace.files, is_damaged)?;
     say::note(&format!("{records} events of {source} are in {files} files of {}", args.output.display()));
     Ok(outcome)
+}
+
+/// Refuses a trace that is given twice: its records would be, too, and nobody could tell.
+fn refuse_twice(traces: &[Input]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for path in traces.iter().filter_map(|input| input.path.as_deref()) {
+        if path.is_file() && !seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned())) {
+            bail!("{} is given twice", path.display());
+        }
+    }
+    Ok(())
 }
 
 /// The name that the trace goes by in the data set.

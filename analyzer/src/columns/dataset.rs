@@ -17,13 +17,13 @@ use simpletrace_format::Value;
 use super::Oddities;
 use super::encoders::Encoders;
 use super::facts::FileFacts;
-use super::manifest::{Claim, Manifest, ManifestFile};
+use super::manifest::{Claim, Manifest, ManifestFile, check_name, open_in_folder, remove_empty_folders};
 use super::parquet::ParquetFile;
 use super::table::{EventTable, Wanted};
 use crate::cli::Partition;
 use crate::filter::DROPPED;
-use crate::render::{PerKind, WallClock, utc};
-use crate::trace::{Event, FileSummary, Gap};
+use crate::render::{PerKind, WallClock, printable, utc};
+use crate::trace::{Event, FileSummary, Gap, Missing};
 
 /// About how large a row group is before it is encoded, and how much of all events waits for that, in bytes.
 const ROW_GROUP_BYTES: usize = 16 << 20;
@@ -32,6 +32,8 @@ const WAITING_BYTES: usize = 64 << 20;
 /// Columns of the data set that no event has.
 const SOURCE: &str = "source";
 const DAY: &str = "day";
+/// What Hive, Spark and DuckDB take for null in the place of a day.
+const NO_DAY: &str = "__HIVE_DEFAULT_PARTITION__";
 /// How many columns stand in front of those of arguments.
 const LEADING: usize = 3;
 
@@ -43,7 +45,7 @@ pub(crate) struct DataSet {
     claim: Claim,
     /// The places in `parts` of each kind of event, by days.
     places: PerKind<Places>,
-    by_name: HashMap<(String, Option<u64>), usize>,
+    by_name: HashMap<(String, Day), usize>,
     parts: Vec<Part>,
     waiting_bytes: usize,
     encoders: Encoders,
@@ -54,7 +56,18 @@ pub(crate) struct DataSet {
 
 #[derive(Debug, Default)]
 struct Places {
-    by_day: Vec<(Option<u64>, usize)>,
+    by_day: Vec<(Day, usize)>,
+}
+
+/// By which day a row goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Day {
+    /// It does not matter.
+    Any,
+    /// Since 1970.
+    At(u64),
+    /// Its time is out of range, as a clock that jumps, or a record that is not one, may have it.
+    Unknown,
 }
 
 /// One file.
@@ -78,6 +91,7 @@ impl DataSet {
     ///
     /// The data set has such a trace, or is partitioned in another way; the folder cannot be written.
     pub(crate) fn open(folder: &Path, source: &str, partition: Partition, replaces: bool) -> Result<Self> {
+        check_name("the name", source, &escaped(source), "--source gives it another")?;
         let claim = Claim::take(folder, &escaped(source), partition, replaces)?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -103,10 +117,10 @@ impl DataSet {
         let places = self.places.get(event.kind, |_| Places::default());
         let place = match places.by_day.iter().find(|(of, _)| *of == day) {
             Some(&(_, place)) => place,
-            None => self.add_kind(event, day),
+            None => self.add_kind(event, day)?,
         };
         self.records += 1;
-        self.push(place, ts_ns, |table| table.push(&event.record, || wall_ns))
+        self.push(place, ts_ns, |table| table.push(ts_ns, || wall_ns, event.record.pid, event.record.payload))
     }
 
     /// Adds a gap, as an event of that name.
@@ -118,19 +132,25 @@ impl DataSet {
         let ts_ns = gap.record.timestamp_ns;
         let wall_ns = self.wall.at(ts_ns);
         let day = self.day(wall_ns)?;
-        let place = self.place(DROPPED, day, || EventTable::of_gaps(true));
+        let place = self.place(DROPPED, day, || EventTable::of_gaps(true))?;
         let count = gap.record.known_count().map(Value::Unsigned);
         self.push(place, ts_ns, |table| table.push_value(ts_ns, wall_ns, gap.record.pid, count))
     }
 
-    /// The day since 1970, if that matters.
-    fn day(&self, wall_ns: Option<u64>) -> Result<Option<u64>> {
+    /// Takes notice of what could not be read.
+    pub(crate) fn missing(&mut self, missing: &Missing) {
+        self.facts.add_missing(missing);
+    }
+
+    /// The day that a row goes by.
+    fn day(&self, wall_ns: Option<u64>) -> Result<Day> {
         const NS_PER_DAY: u64 = 86_400_000_000_000;
         if !self.partition.day {
-            return Ok(None);
+            return Ok(Day::Any);
         }
         match wall_ns {
-            Some(wall_ns) => Ok(Some(wall_ns / NS_PER_DAY)),
+            Some(wall_ns) => Ok(Day::At(wall_ns / NS_PER_DAY)),
+            None if self.wall.is_known() => Ok(Day::Unknown),
             None => bail!(
                 "{} does not say at what time of day it was begun (no anchor_ns before its first event; QEMU writes none), so its \
                  events are of no day; take --partition event,source",
@@ -140,20 +160,29 @@ impl DataSet {
     }
 
     #[cold]
-    fn add_kind(&mut self, event: &Event<'_>, day: Option<u64>) -> usize {
+    fn add_kind(&mut self, event: &Event<'_>, day: Day) -> Result<usize> {
+        if event.kind.name == DROPPED {
+            bail!(
+                "an event of the trace is called {DROPPED}, as gaps are in a data set; -e -{DROPPED} leaves out both"
+            );
+        }
         let decl = event.kind.decl.as_ref();
-        let place = self.place(&event.kind.name, day, || EventTable::new(decl, Wanted::All { wall: true }));
+        let place = self.place(&event.kind.name, day, || EventTable::new(decl, Wanted::All { wall: true }))?;
         self.places.get(event.kind, |_| Places::default()).by_day.push((day, place));
-        place
+        Ok(place)
     }
 
-    fn place(&mut self, event: &str, day: Option<u64>, table: impl FnOnce() -> EventTable) -> usize {
+    fn place(&mut self, event: &str, day: Day, table: impl FnOnce() -> EventTable) -> Result<usize> {
         if let Some(&place) = self.by_name.get(&(event.to_owned(), day)) {
-            return place;
+            return Ok(place);
         }
-        let mut path = PathBuf::from(format!("event={}", escaped(event)));
-        if let Some(day) = day {
-            path.push(format!("{DAY}={}", &utc(day * 86_400_000_000_000)[..10]));
+        let folder = escaped(event);
+        check_name("the event", event, &folder, &format!("leave it out (-e '-{}')", printable(event)))?;
+        let mut path = PathBuf::from(format!("event={folder}"));
+        match day {
+            Day::Any => {}
+            Day::At(day) => path.push(format!("{DAY}={}", &utc(day * 86_400_000_000_000)[..10])),
+            Day::Unknown => path.push(format!("{DAY}={NO_DAY}")),
         }
         let mut name = "data".to_owned();
         if self.partition.source {
@@ -185,7 +214,7 @@ impl DataSet {
             times_ns: (u64::MAX, 0),
         });
         self.by_name.insert((event.to_owned(), day), place);
-        place
+        Ok(place)
     }
 
     fn push(&mut self, place: usize, ts_ns: u64, push: impl FnOnce(&mut EventTable)) -> Result<()> {
@@ -231,9 +260,13 @@ impl DataSet {
     fn append_next(&mut self) -> Result<bool> {
         let Some((place, chunks)) = self.encoders.next()? else { return Ok(false) };
         let Part { file: Some(file), temporary, .. } = &mut self.parts[place] else { return Ok(true) };
-        file.append(chunks).with_context(|| format!("cannot write to {}", temporary.display()))?;
-        // There may be more files than a process may have open.
-        file.sink()?.close();
+        let append = || -> Result<()> {
+            file.append(chunks)?;
+            // There may be more files than a process may have open.
+            file.sink()?.close();
+            Ok(())
+        };
+        append().with_context(|| format!("cannot write to {}", temporary.display()))?;
         Ok(true)
     }
 
@@ -281,6 +314,7 @@ impl Drop for DataSet {
         for part in &self.parts {
             // What made it end early is told by whoever dropped it.
             let _ = fs::remove_file(&part.temporary);
+            remove_empty_folders(&self.folder, &part.temporary);
         }
     }
 }
@@ -309,11 +343,8 @@ struct AppendedFile {
 impl AppendedFile {
     /// An empty file, with the folders around it.
     fn create(path: &Path) -> Result<Self> {
-        let create = || {
-            path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            File::create(path)
-        };
-        let file = create().with_context(|| format!("cannot create {}", path.display()))?;
+        let file =
+            open_in_folder(path, || File::create(path)).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: Some(file) })
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use simpletrace_format::DroppedRecord;
 
 use super::{SCHEMA, TOOL};
-use crate::trace::FileSummary;
+use crate::trace::{FileSummary, Missing, Moment};
 
 /// Gaps that are listed one by one.
 const MAX_GAPS: usize = 1000;
@@ -15,12 +15,22 @@ pub(crate) struct FileFacts {
     gaps: Vec<Value>,
     gap_count: u64,
     dropped: u64,
+    /// Stretches that could not be read, and ends that are cut; the first ones one by one.
+    missing: Vec<Value>,
+    missing_count: u64,
 }
 
 impl FileFacts {
     /// Of a file of one event, or of many.
     pub(crate) fn new(event: Option<&str>) -> Self {
-        Self { event: event.map(str::to_owned), gaps: Vec::new(), gap_count: 0, dropped: 0 }
+        Self {
+            event: event.map(str::to_owned),
+            gaps: Vec::new(),
+            gap_count: 0,
+            dropped: 0,
+            missing: Vec::new(),
+            missing_count: 0,
+        }
     }
 
     /// Takes in a gap.
@@ -29,6 +39,16 @@ impl FileFacts {
         self.dropped = self.dropped.saturating_add(record.known_count().unwrap_or_default());
         if self.gaps.len() < MAX_GAPS {
             self.gaps.push(json!({ "noticed_ns": record.timestamp_ns, "count": record.known_count() }));
+        }
+    }
+
+    /// Takes in a stretch that could not be read.
+    pub(crate) fn add_missing(&mut self, missing: &Missing) {
+        self.missing_count += 1;
+        if self.missing.len() < MAX_GAPS {
+            let time_ns = |moment: &Moment| moment.timestamp_ns;
+            let (from_ns, to_ns) = (missing.from.as_ref().map(time_ns), missing.to.as_ref().map(time_ns));
+            self.missing.push(json!({ "from_ns": from_ns, "to_ns": to_ns }));
         }
     }
 
@@ -53,9 +73,10 @@ impl FileFacts {
         facts.into_iter().map(|(key, value)| (key_of(key), value.to_string()))
     }
 
-    /// The gaps, the first ones one by one.
+    /// The gaps, and what could not be read; the first ones one by one.
     pub(crate) fn gaps(&self) -> Value {
-        json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps })
+        let missing = json!({ "count": self.missing_count, "list": self.missing });
+        json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps, "missing": missing })
     }
 
     /// The files that it was made from.

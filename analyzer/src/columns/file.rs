@@ -1,9 +1,9 @@
 //! `decode -F parquet` and `-F arrow`: one file of one table.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use simpletrace_format::events::EventDecl;
 
 use super::encoders::Encoders;
@@ -13,7 +13,7 @@ use super::parquet::ParquetFile;
 use super::table::{EventTable, Wanted};
 use crate::output::{Flushing, Output};
 use crate::render::WallClock;
-use crate::trace::{Event, FileSummary, Gap};
+use crate::trace::{Event, FileSummary, Gap, Missing};
 
 /// What a file of columns may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +71,9 @@ impl ColumnFile {
                 let schema = Schema::new(table.schema().fields().clone())
                     .with_metadata(facts.at_once().collect::<std::collections::HashMap<_, _>>());
                 if output.is_stdout() {
-                    Sink::ArrowStream(StreamWriter::try_new(Flushing(output), &schema)?)
+                    Sink::ArrowStream(StreamWriter::try_new(Flushing(output), &schema).map_err(plain)?)
                 } else {
-                    Sink::ArrowFile(FileWriter::try_new(Flushing(output), &schema)?)
+                    Sink::ArrowFile(FileWriter::try_new(Flushing(output), &schema).map_err(plain)?)
                 }
             }
         };
@@ -90,7 +90,9 @@ impl ColumnFile {
         let wall = &self.wall;
         let wall_ns = || wall.as_ref().and_then(|wall| wall.at(event.record.timestamp_ns));
         match &mut self.table {
-            Table::Wide(table) => table.push(&event.record, wall_ns),
+            Table::Wide(table) => {
+                table.push(event.record.timestamp_ns, wall_ns, event.record.pid, event.record.payload);
+            }
             Table::Long(table) => table.event(event, wall_ns()),
         }
         if self.table.bytes() < ROW_GROUP_BYTES { Ok(()) } else { self.write() }
@@ -106,6 +108,11 @@ impl ColumnFile {
         }
     }
 
+    /// Takes notice of what could not be read.
+    pub(crate) fn missing(&mut self, missing: &Missing) {
+        self.facts.add_missing(missing);
+    }
+
     #[cold]
     fn write(&mut self) -> Result<()> {
         let batch = self.table.take();
@@ -117,8 +124,8 @@ impl ColumnFile {
                     append_next(file, encoders)?;
                 }
             }
-            Sink::ArrowFile(file) => file.write(&batch)?,
-            Sink::ArrowStream(stream) => stream.write(&batch)?,
+            Sink::ArrowFile(file) => file.write(&batch).map_err(plain)?,
+            Sink::ArrowStream(stream) => stream.write(&batch).map_err(plain)?,
         }
         Ok(())
     }
@@ -137,17 +144,25 @@ impl ColumnFile {
             }
             Sink::ArrowFile(mut file) => {
                 in_the_end.for_each(|(key, value)| file.write_metadata(key, value));
-                file.finish()?;
-                file.into_inner()?
+                file.finish().map_err(plain)?;
+                file.into_inner().map_err(plain)?
             }
             Sink::ArrowStream(mut stream) => {
-                stream.finish()?;
-                stream.into_inner()?
+                stream.finish().map_err(plain)?;
+                stream.into_inner().map_err(plain)?
             }
         };
         output.finish()?;
         self.table.say_oddities();
         Ok(())
+    }
+}
+
+/// An error as it was before it was one of Arrow, which says everything twice.
+fn plain(error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, error) => Error::new(error),
+        error => Error::new(error),
     }
 }
 

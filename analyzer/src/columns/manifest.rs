@@ -1,7 +1,7 @@
 //! Which traces are in a data set: a file for each, which is there once all of the trace is.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::TOOL;
 use super::facts::FileFacts;
 use crate::cli::Partition;
+use crate::render::printable;
 use crate::trace::FileSummary;
 
 /// The version of the schema of manifests, and of the layout of the folder.
@@ -89,18 +90,82 @@ pub(crate) struct Claim {
     /// The files of what is replaced, or was left behind.
     old: Vec<String>,
     is_kept: bool,
+    /// Goes last.
+    _made: MadeFolders,
+}
+
+/// Folders that were not there before, the innermost first: those that are empty in the end go away.
+struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    /// Of a folder, and all around it.
+    fn of(folder: &Path) -> Self {
+        let around = folder.ancestors().filter(|around| !around.as_os_str().is_empty());
+        Self(around.take_while(|around| !around.exists()).map(Path::to_owned).collect())
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        // It is not possible where something is in one, perhaps of another export.
+        let _ = self.0.iter().try_for_each(fs::remove_dir);
+    }
+}
+
+/// The longest a name may be in a file system, in bytes; it is for the longest that is made of a trace's.
+const MAX_NAME_BYTES: usize = 255 - ".".len() - ".parquet.part".len();
+
+/// Refuses a name that is too long for a file, once it is escaped.
+pub(super) fn check_name(what: &str, name: &str, escaped: &str, instead: &str) -> Result<()> {
+    if escaped.len() > MAX_NAME_BYTES {
+        let shown: String = name.chars().take(40).collect();
+        bail!(
+            "{what} {}... is too long for a file's name: {} bytes of at most {MAX_NAME_BYTES}; {instead}",
+            printable(&shown),
+            escaped.len()
+        );
+    }
+    Ok(())
+}
+
+/// Opens a file in a folder that is made if it is not there, or if another export has taken it away in between, as it was empty.
+pub(super) fn open_in_folder(path: &Path, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+    const TRIES: usize = 100;
+
+    let in_folder = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        open()
+    };
+    for _ in 1..TRIES {
+        match in_folder() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result,
+        }
+    }
+    in_folder()
+}
+
+/// Removes the folders around a file that is gone, up to that of the data set, as far as they are empty.
+pub(super) fn remove_empty_folders(folder: &Path, path: &Path) {
+    let within = path.ancestors().skip(1).take_while(|around| *around != folder && around.starts_with(folder));
+    for around in within {
+        if fs::remove_dir(around).is_err() {
+            break;
+        }
+    }
 }
 
 impl Claim {
     /// Takes the right to add a trace of this name.
     pub(crate) fn take(folder: &Path, source: &str, partition: Partition, replaces: bool) -> Result<Self> {
         let manifests = folder.join(FOLDER);
+        let made = MadeFolders::of(&manifests);
         fs::create_dir_all(&manifests).with_context(|| format!("cannot create {}", manifests.display()))?;
         check_partition(&manifests, partition)?;
         let manifest = manifests.join(format!("{source}.json"));
         let path = manifests.join(format!("{source}.json.part"));
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = open().with_context(|| format!("cannot create {}", path.display()))?;
+        let mut file = open_in_folder(&path, open).with_context(|| format!("cannot create {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!("{} is being added to {} already", source, folder.display()),
@@ -132,7 +197,7 @@ impl Claim {
                 manifest.display()
             );
         }
-        Ok(Self { folder: folder.to_owned(), path, manifest, file, old, is_kept: false })
+        Ok(Self { folder: folder.to_owned(), path, manifest, file, old, is_kept: false, _made: made })
     }
 
     /// Notes what will be there, before it is, and takes out what is replaced.
@@ -153,6 +218,7 @@ impl Claim {
         for path in self.old.drain(..).map(|path| self.folder.join(path)) {
             if path.exists() {
                 fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+                remove_empty_folders(&self.folder, &path);
             }
         }
         Ok(())
@@ -183,7 +249,11 @@ fn is_of_layout(path: &str) -> bool {
 
 /// Refuses another partition than that of the traces that are there, as readers could make nothing of both.
 fn check_partition(manifests: &Path, partition: Partition) -> Result<()> {
-    let entries = fs::read_dir(manifests).with_context(|| format!("cannot read {}", manifests.display()))?;
+    let entries = match fs::read_dir(manifests) {
+        // Another export has taken it away, as it was empty.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(|| format!("cannot read {}", manifests.display()))?,
+    };
     let is_manifest = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let Some(path) = entries.flatten().map(|entry| entry.path()).find(is_manifest) else { return Ok(()) };
     let manifest = Manifest::read(&path)?;

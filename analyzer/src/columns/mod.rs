@@ -16,6 +16,8 @@ pub(crate) use dataset::DataSet;
 pub(crate) use facts::FileFacts;
 pub(crate) use file::{ColumnFile, ColumnFormat};
 pub(crate) use long::LongTable;
+#[cfg(feature = "frames")]
+pub(crate) use parquet::plain_error;
 pub(crate) use table::{EventTable, Wanted, data_type, fields};
 pub(crate) use text::{Oddities, put_text};
 

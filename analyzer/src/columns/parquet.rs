@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
@@ -28,7 +29,7 @@ impl<W: Write + Send> ParquetFile<W> {
     pub(crate) fn new(sink: W, schema: &SchemaRef) -> Result<Self> {
         let properties = Arc::new(properties()?);
         let columns = ArrowSchemaConverter::new().convert(schema).context("cannot make a Parquet schema")?;
-        let file = SerializedFileWriter::new(sink, columns.root_schema_ptr(), properties)?;
+        let file = SerializedFileWriter::new(sink, columns.root_schema_ptr(), properties).map_err(plain_error)?;
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(schema));
         Ok(Self { file, factory, row_groups: 0 })
     }
@@ -41,11 +42,11 @@ impl<W: Write + Send> ParquetFile<W> {
 
     /// Writes a row group.
     pub(crate) fn append(&mut self, chunks: Vec<ArrowColumnChunk>) -> Result<()> {
-        let mut row_group = self.file.next_row_group()?;
+        let mut row_group = self.file.next_row_group().map_err(plain_error)?;
         for chunk in chunks {
-            chunk.append_to_row_group(&mut row_group)?;
+            chunk.append_to_row_group(&mut row_group).map_err(plain_error)?;
         }
-        row_group.close()?;
+        row_group.close().map_err(plain_error)?;
         Ok(())
     }
 
@@ -60,7 +61,18 @@ impl<W: Write + Send> ParquetFile<W> {
         for (key, value) in metadata {
             self.file.append_key_value_metadata(KeyValue::new(key, value));
         }
-        Ok(self.file.into_inner()?)
+        self.file.into_inner().map_err(plain_error)
+    }
+}
+
+/// An error as it was before it was one of Parquet, which says everything twice.
+pub(crate) fn plain_error(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) => Error::new(*error),
+            Err(error) => Error::from_boxed(error),
+        },
+        error => Error::new(error),
     }
 }
 

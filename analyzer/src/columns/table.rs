@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, Mode, parse};
-use simpletrace_format::{EventRecord, Payload, Value};
+use simpletrace_format::{Payload, Value};
 
 use super::builders::{Arrow, Builders, Fill};
 use super::text::{Oddities, put_text};
@@ -164,6 +164,16 @@ impl<B: Builders> EventTable<B> {
         self.rows
     }
 
+    /// Whether any of its columns is of an argument.
+    #[cfg_attr(not(feature = "frames"), expect(dead_code))]
+    pub(crate) const fn has_args(&self) -> bool {
+        match &self.args {
+            Args::Declared(args) => !args.is_empty(),
+            Args::Payload(_) => true,
+            Args::Unwanted => false,
+        }
+    }
+
     /// About how much memory the values of its rows take, in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -171,9 +181,10 @@ impl<B: Builders> EventTable<B> {
 
     /// Adds a row. `wall_ns` is asked for only if it is wanted.
     #[inline]
-    pub(crate) fn push(&mut self, record: &EventRecord<'_>, wall_ns: impl FnOnce() -> Option<u64>) {
-        self.push_leading(record.timestamp_ns, wall_ns, record.pid);
-        self.bytes += self.args.push(record.payload, &mut self.oddities);
+    pub(crate) fn push(&mut self, ts_ns: u64, wall_ns: impl FnOnce() -> Option<u64>, pid: u32, args: Payload<'_>) {
+        self.push_leading(ts_ns, wall_ns, pid);
+        let text_bytes = self.args.push(args, &mut self.oddities);
+        self.end_row(text_bytes);
     }
 
     // Always, as its two callers are all there is.
@@ -191,7 +202,12 @@ impl<B: Builders> EventTable<B> {
         if let Some(values) = &mut self.pid {
             values.put(pid);
         }
-        self.bytes += self.row_bytes;
+    }
+
+    // Both at once: they are changed together, and a change of one would hold up the next row's of both.
+    #[inline(always)]
+    const fn end_row(&mut self, text_bytes: usize) {
+        self.bytes += self.row_bytes + text_bytes;
         self.rows += 1;
     }
 
@@ -235,6 +251,7 @@ impl EventTable {
         {
             values.push(value, &mut self.oddities);
         }
+        self.end_row(0);
     }
 
     /// Takes the rows out.

@@ -1,38 +1,88 @@
 //! Which queries are run: those that polars understands, and answers as SQL has it.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, JoinOperator, Query, Select, Statement, TableFactor, TableWithJoins, Visit,
-    Visitor,
+    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, OrderByKind, Query,
+    Select, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, Visitor,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserOptions};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// Refuses what polars 0.55 would take for something else, and give a wrong answer without a word.
+/// Words, numbers and signs of a query. With more, taking it in could go too deep, before it can be told how deep.
+const MAX_TOKENS: usize = 20_000;
+/// How deep terms may be in terms, by [`weight`]: polars works some of them out on threads with stacks of 2 MiB.
+const MAX_DEPTH: usize = 256;
+/// Queries in queries, parts of a `WITH` or a `UNION`, and joins, of which polars' plan is as deep, and its time goes with the square.
+const MAX_PARTS: usize = 100;
+
+/// Returns a query as polars takes it, and refuses what polars 0.55 would take for something else, and give a wrong answer without a word,
+/// or what it ends the process at.
 ///
 /// # Errors
 ///
 /// What is refused, and what to write instead. What cannot be parsed is left to polars, which says why.
-pub(super) fn check(sql: &str, is_table: impl Fn(&str) -> bool) -> Result<()> {
+pub(super) fn check(sql: &str, is_table: impl Fn(&str) -> bool) -> Result<String> {
+    let Ok(tokens) = Tokenizer::new(&GenericDialect, sql).tokenize_with_location() else { return Ok(sql.to_owned()) };
+    if tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).nth(MAX_TOKENS).is_some() {
+        bail!("the query has more than {MAX_TOKENS} words, numbers and signs");
+    }
+    let sql = with_points(sql, &tokens);
     // As polars parses.
     let options = ParserOptions { trailing_commas: true, ..ParserOptions::default() };
-    let parser = Parser::new(&GenericDialect).with_options(options).try_with_sql(sql);
-    let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(()) };
+    let parser = Parser::new(&GenericDialect).with_options(options).try_with_sql(&sql);
+    let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(sql) };
     for statement in &statements {
         if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
             bail!("a trace is only asked: a query begins with SELECT or WITH, or with EXPLAIN in front of these");
         }
-        if let ControlFlow::Break(why) = statement.visit(&mut Refusal { is_table: &is_table }) {
+        if let ControlFlow::Break(why) = statement.visit(&mut Refusal { is_table: &is_table, depth: 0, parts: 0 }) {
             bail!(why);
         }
     }
-    Ok(())
+    Ok(sql)
+}
+
+/// Puts a decimal point into numbers such as 1e9, which polars takes for numbers only then.
+fn with_points(sql: &str, tokens: &[TokenWithSpan]) -> String {
+    let mut lines: Vec<Vec<char>> = sql.split('\n').map(|line| line.chars().collect()).collect();
+    // From behind, as all that follows moves.
+    for token in tokens.iter().rev() {
+        let Token::Number(number, _) = &token.token else { continue };
+        let Some(at) = number.find(['e', 'E']).filter(|_| !number.contains('.')) else { continue };
+        // Both count from 1, in characters.
+        let start = token.span.start;
+        let place = (start.line as usize - 1, start.column as usize - 1 + at);
+        if let Some(line) = lines.get_mut(place.0)
+            && place.1 <= line.len()
+        {
+            line.splice(place.1..place.1, ".0".chars());
+        }
+    }
+    lines.into_iter().map(String::from_iter).collect::<Vec<_>>().join("\n")
 }
 
 struct Refusal<'a> {
     is_table: &'a dyn Fn(&str) -> bool,
+    /// Of the term that is looked at.
+    depth: usize,
+    /// Up to there.
+    parts: usize,
+}
+
+impl Refusal<'_> {
+    fn count_parts(&mut self, parts: usize) -> ControlFlow<String> {
+        self.parts += parts;
+        if self.parts <= MAX_PARTS {
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(format!(
+            "the query is made of more than {MAX_PARTS} queries, joins, and parts of WITH and UNION; ask for less at once"
+        ))
+    }
 }
 
 impl Visitor for Refusal<'_> {
@@ -47,52 +97,222 @@ impl Visitor for Refusal<'_> {
                 ));
             }
         }
-        ControlFlow::Continue(())
+        if let Some(OrderByKind::Expressions(by)) = query.order_by.as_ref().map(|order_by| &order_by.kind) {
+            by.iter().try_for_each(|by| check_place("ORDER BY", &by.expr))?;
+        }
+        self.count_parts(1 + unions(&query.body))
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
+        if let GroupByExpr::Expressions(by, _) = &select.group_by {
+            by.iter().try_for_each(|by| check_place("GROUP BY", by))?;
+        }
+        if let Some(Distinct::On(on)) = &select.distinct {
+            on.iter().try_for_each(|on| check_place("DISTINCT ON", on))?;
+        }
+        self.count_parts(select.from.iter().map(|from| from.joins.len()).sum())?;
         select.from.iter().try_for_each(check_joins)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<String> {
         match factor {
-            TableFactor::NestedJoin { table_with_joins, .. } => check_joins(table_with_joins),
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.count_parts(table_with_joins.joins.len())?;
+                check_joins(table_with_joins)
+            }
             _ => ControlFlow::Continue(()),
         }
     }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        self.depth += weight(expr);
+        if self.depth > MAX_DEPTH {
+            return ControlFlow::Break(
+                "the query has terms that are too deep in each other, or too long a row of them: shorten what is joined by operators, \
+                 or take parts of it into queries of their own; many values are compared at once with x IN (1, 2, ...)"
+                    .to_owned(),
+            );
+        }
+        match expr {
+            Expr::Interval(interval) => ControlFlow::Break(format!(
+                "{interval}: no column is a date, so there is nothing to do with an interval; times are numbers of ns, and 1 s is 1000000000"
+            )),
+            Expr::Function(function) => {
+                let is_empty = match &function.args {
+                    FunctionArguments::List(list) => list.args.is_empty(),
+                    _ => true,
+                };
+                let name = function.name.to_string();
+                if is_empty && ["greatest", "least"].iter().any(|other| name.eq_ignore_ascii_case(other)) {
+                    return ControlFlow::Break(format!("{expr}: there is nothing to choose from"));
+                }
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        self.depth -= weight(expr);
+        ControlFlow::Continue(())
+    }
 }
 
-/// Polars makes an inner join of any join with a condition that is more than columns that equal columns.
+/// How deep it goes into a term, before it goes into the parts of that.
+fn weight(expr: &Expr) -> usize {
+    match expr {
+        // Each is in the one before.
+        Expr::Case { conditions, .. } => conditions.len(),
+        Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } | Expr::Function(_) => 5,
+        // Polars works out twice what is between.
+        Expr::Between { .. } => 32,
+        _ => 1,
+    }
+}
+
+/// How many queries are put together to one, but for the first.
+fn unions(body: &SetExpr) -> usize {
+    let mut count = 0;
+    let mut rest = vec![body];
+    while let Some(body) = rest.pop() {
+        if let SetExpr::SetOperation { left, right, .. } = body {
+            count += 1;
+            rest.extend([&**left, &**right]);
+        }
+    }
+    count
+}
+
+/// Refuses a place among the results that there is not: it begins with 1.
+fn check_place(of: &str, by: &Expr) -> ControlFlow<String> {
+    match by {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) if number.bytes().all(|digit| digit == b'0') => {
+                ControlFlow::Break(format!("{of} {number}: the first result is number 1"))
+            }
+            _ => ControlFlow::Continue(()),
+        },
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Polars makes an inner join of any join with a condition that is more than columns that equal columns, and takes a condition that does not
+/// have one table on each side for one on other columns.
 fn check_joins(from: &TableWithJoins) -> ControlFlow<String> {
     use JoinOperator::{
-        Anti, FullOuter, Left, LeftAnti, LeftOuter, LeftSemi, Right, RightAnti, RightOuter, RightSemi, Semi,
+        Anti, FullOuter, Inner, Join, Left, LeftAnti, LeftOuter, LeftSemi, Right, RightAnti, RightOuter, RightSemi,
+        Semi,
     };
 
     for join in &from.joins {
-        let (Left(constraint)
-        | LeftOuter(constraint)
-        | Right(constraint)
-        | RightOuter(constraint)
-        | FullOuter(constraint)
-        | Semi(constraint)
-        | LeftSemi(constraint)
-        | RightSemi(constraint)
-        | Anti(constraint)
-        | LeftAnti(constraint)
-        | RightAnti(constraint)) = &join.join_operator
-        else {
-            continue;
+        let (constraint, is_inner) = match &join.join_operator {
+            Join(constraint) | Inner(constraint) => (constraint, true),
+            Left(constraint)
+            | LeftOuter(constraint)
+            | Right(constraint)
+            | RightOuter(constraint)
+            | FullOuter(constraint)
+            | Semi(constraint)
+            | LeftSemi(constraint)
+            | RightSemi(constraint)
+            | Anti(constraint)
+            | LeftAnti(constraint)
+            | RightAnti(constraint) => (constraint, false),
+            _ => continue,
         };
-        if let JoinConstraint::On(condition) = constraint
-            && !are_equal_columns(condition)
-        {
+        let JoinConstraint::On(condition) = constraint else { continue };
+        if !is_inner && !are_equal_columns(condition) {
             return ControlFlow::Break(format!(
                 "ON {condition}: outer, semi and anti joins are for columns that equal columns, joined by AND; put other \
                  conditions into a query of its own, such as JOIN (SELECT ... WHERE ...) AS x ON a.k = x.k"
             ));
         }
+        check_condition(condition, name(&join.relation), is_inner)?;
     }
     ControlFlow::Continue(())
+}
+
+/// Refuses comparisons that polars would make with other columns; `joined` is the table that a join adds.
+fn check_condition(condition: &Expr, joined: Option<&str>, is_inner: bool) -> ControlFlow<String> {
+    let refused = |why: &str| {
+        let instead = if is_inner { "write it into WHERE" } else { "put it into a query of its own" };
+        ControlFlow::Break(format!("ON {condition}: {why}; {instead}"))
+    };
+    match condition {
+        Expr::Nested(condition) => check_condition(condition, joined, is_inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            check_condition(left, joined, is_inner)?;
+            check_condition(right, joined, is_inner)
+        }
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+            let [left, right] = [left, right].map(|side| Tables::of(side));
+            if left.names.len() > 1 || right.names.len() > 1 {
+                return refused("each side of a comparison is of one table");
+            }
+            if *op != BinaryOperator::Eq {
+                return ControlFlow::Continue(());
+            }
+            if left.is_constant() || right.is_constant() {
+                return refused("a join is on columns of both tables");
+            }
+            let is_joined = |side: &Tables| side.names.first().map(|name| Some(name.as_str()) == joined);
+            match (is_joined(&left), is_joined(&right)) {
+                (Some(left), Some(right)) if left == right => refused("a join is on columns of both tables"),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+        _ => refused("a join is on comparisons, joined by AND"),
+    }
+}
+
+const fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// What a table goes by in a query.
+fn name(factor: &TableFactor) -> Option<&str> {
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(&alias.name.value)
+        }
+        TableFactor::Table { name, .. } => Some(&name.0.last()?.as_ident()?.value),
+        _ => None,
+    }
+}
+
+/// The tables that a term has columns of.
+#[derive(Default)]
+struct Tables {
+    names: BTreeSet<String>,
+    /// Columns without the name of a table.
+    has_others: bool,
+}
+
+impl Tables {
+    fn of(expr: &Expr) -> Self {
+        let mut tables = Self::default();
+        // It never breaks off.
+        let _ = expr.visit(&mut tables);
+        tables
+    }
+
+    fn is_constant(&self) -> bool {
+        self.names.is_empty() && !self.has_others
+    }
+}
+
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(_) => self.has_others = true,
+            Expr::CompoundIdentifier(parts) => self.names.extend(parts.first().map(|table| table.value.clone())),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn are_equal_columns(condition: &Expr) -> bool {
@@ -108,13 +328,21 @@ fn are_equal_columns(condition: &Expr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::sql::STACK_BYTES;
 
     #[test]
     fn only_what_polars_answers_as_sql_has_it_is_run() {
-        let refused = |sql: &str| check(sql, |name| ["a", "b"].contains(&name)).err().map(|error| error.to_string());
+        let refused = |sql: &str| {
+            stacker::grow(STACK_BYTES, || {
+                check(sql, |name| ["a", "b"].contains(&name)).err().map(|error| error.to_string())
+            })
+        };
         for sql in [
             "select * from a left join b on a.k = b.k and (a.m = b.m)",
             "select * from a join b on a.k = b.k and a.t < b.t",
+            "select * from a join b on k = b.k and (b.t + 5 > a.t and b.t > 5) join c on c.k = b.k",
+            "select 1 as one order by 1",
+            "select count(*) from a group by 1 order by 10 limit 0",
             "select * from a full join b using (k)",
             "with x as (select 1 as k) select * from x cross join a",
             "explain select 1",
@@ -122,6 +350,10 @@ mod tests {
             "no sql at all",
             "select 1 as one, from a",
             "",
+            &format!("select {} as x", vec!["k"; 250].join(" + ")),
+            &format!("select {} as x", vec!["k"; 50].join(" || ")),
+            &format!("select k from a where k in ({})", vec!["1"; 9900].join(", ")),
+            &vec!["select 1 as x"; 50].join(" union all "),
         ] {
             assert_eq!(refused(sql), None, "{sql}");
         }
@@ -130,11 +362,59 @@ mod tests {
             ("select * from a left anti join b on a.k = b.k and b.r > 0", "ON a.k = b.k AND b.r > 0: outer"),
             ("select 1 from (select * from a full join b on a.k < b.k) x", "ON a.k < b.k: outer"),
             ("select 1 from a union select 1 from (a right join b on a.k = 1)", "ON a.k = 1: outer"),
+            (
+                "select 1 from a right join b on a.k = a.m",
+                "ON a.k = a.m: a join is on columns of both tables; put it into a query",
+            ),
+            (
+                "select 1 from a join b on a.k = b.k and b.r = 5",
+                "ON b.r = 5: a join is on columns of both tables; write it",
+            ),
+            ("select 1 from a join b on a.k = b.k join c on a.k = b.k", "ON a.k = b.k: a join is on columns of both"),
+            (
+                "select 1 from a join b on b.t - a.t < 5",
+                "ON b.t - a.t < 5: each side of a comparison is of one table; write",
+            ),
+            ("select 1 from a join b on b.t between a.t and 5", "ON b.t BETWEEN a.t AND 5: a join is on comparisons"),
+            ("select 1 from a join b on a.t < b.t or a.k = b.k", "ON a.t < b.t OR a.k = b.k: a join is on comparisons"),
+            ("select k from a order by k, 0", "ORDER BY 0: the first result is number 1"),
+            ("select k from a union select 1 from (select m from b group by 00) x", "GROUP BY 00: the first"),
+            ("select distinct on (0) k from a", "DISTINCT ON 0: the first"),
+            ("select t + interval '1 foo' as x from a", "INTERVAL '1 foo': no column is a date"),
+            ("select 1 as x from a where Greatest() > 5", "Greatest(): there is nothing to choose from"),
+            ("select least() as x", "least(): there is nothing to choose from"),
+            (&format!("select {} as x", vec!["k"; 300].join(" + ")), "the query has terms that are too deep"),
+            (&format!("select {} as x", vec!["k"; 60].join(" || ")), "the query has terms that are too deep"),
+            (&format!("select case {} end as x", vec!["when k = 1 then 2"; 300].join(" ")), "the query has terms"),
+            (&format!("select k{} as x", " between 1 and 2".repeat(9)), "the query has terms that are too deep"),
+            (&vec!["select 1 as x"; 101].join(" union all "), "the query is made of more than 100 queries"),
+            (&format!("select 1 from a {}", "join b on a.k = b.k ".repeat(100)), "the query is made of more than 100"),
+            (
+                &format!("select k from a where k in ({})", vec!["1"; 10_000].join(", ")),
+                "the query has more than 20000 words",
+            ),
             ("with a as (select 7 as k) select * from a", "a part of the query is called a,"),
             ("create table x as select 1", "a trace is only asked"),
             ("select 1; delete from a", "a trace is only asked"),
         ] {
             assert!(refused(sql).is_some_and(|found| found.starts_with(why)), "{sql}: {:?}", refused(sql));
+        }
+    }
+
+    #[test]
+    fn numbers_with_an_exponent_get_a_point() {
+        for (sql, expected) in [
+            (
+                "select 1e9 as x, 15E-1 as \"1e9\", '1e9' as y, 1.5e3 as z, e1e9 as w",
+                "select 1.0e9 as x, 15.0E-1 as \"1e9\", '1e9' as y, 1.5e3 as z, e1e9 as w",
+            ),
+            (
+                "select 'größe' as x,\n -- 1e9\n\t2e3 as y, 'ü', 1e1",
+                "select 'größe' as x,\n -- 1e9\n\t2.0e3 as y, 'ü', 1.0e1",
+            ),
+            ("select 1 as x", "select 1 as x"),
+        ] {
+            assert_eq!(check(sql, |_| false).unwrap(), expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 use polars::prelude::*;
 use simpletrace_format::{DroppedRecord, Version};
 
-use crate::trace::{Gap, Item, Missing};
+use crate::trace::{Gap, Item, Missing, Outside};
 
 /// The table while it is filled.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(super) struct Gaps {
     before_ns: Option<u64>,
     /// The row whose end is not known yet.
     open: Option<usize>,
+    /// A gap that began before the time that was asked for, and has not ended yet.
+    early: Option<Gap>,
 }
 
 impl Gaps {
@@ -41,12 +43,26 @@ impl Gaps {
         match item {
             Item::Start(start_ns) => self.start_ns = Some(*start_ns),
             Item::Section(section) => {
+                self.end_early();
                 (self.knows_gaps, self.start_ns, self.before_ns, self.open) = (false, None, None, None);
                 self.version = Some(section.header.version);
             }
             // As `pairing` does.
             Item::Fact(fact) => self.knows_gaps |= fact.text.starts_with("recorder="),
             Item::Gap(gap) => self.gap(gap),
+            // Only what reaches into the time that was asked for is a row.
+            Item::Outside(Outside { gap, is_behind: false }) => {
+                let DroppedRecord { timestamp_ns, count, .. } = gap.record;
+                let begins = count > 0 && (self.knows_gaps || gap.record.known_count().is_none());
+                self.early = begins.then_some(*gap);
+                self.before_ns = Some(timestamp_ns);
+            }
+            Item::Outside(Outside { gap, is_behind: true }) => {
+                let begins = self.knows_gaps || gap.record.known_count().is_none();
+                if gap.record.count == 0 || !begins {
+                    self.gap(gap);
+                }
+            }
             Item::Missing(Missing { from, to }) => {
                 let time_ns = |moment: &crate::trace::Moment| moment.timestamp_ns;
                 self.push(from.as_ref().map(time_ns), to.as_ref().map(time_ns), None, from.or(*to).map(|at| at.pid));
@@ -56,6 +72,7 @@ impl Gaps {
     }
 
     fn gap(&mut self, gap: &Gap) {
+        self.end_early();
         let DroppedRecord { timestamp_ns, pid, count, .. } = gap.record;
         if self.version == Some(Version::V0) {
             // Neither its time nor its count means anything by itself.
@@ -74,6 +91,13 @@ impl Gaps {
         self.before_ns = Some(timestamp_ns);
     }
 
+    /// One that goes on in the time that was asked for is of it.
+    fn end_early(&mut self) {
+        if let Some(early) = self.early.take() {
+            self.gap(&early);
+        }
+    }
+
     fn push(&mut self, from_ns: Option<u64>, to_ns: Option<u64>, count: Option<u64>, pid: Option<u32>) {
         self.from_ns.push(from_ns);
         self.to_ns.push(to_ns);
@@ -81,7 +105,8 @@ impl Gaps {
         self.pid.push(pid);
     }
 
-    pub(super) fn frame(self) -> PolarsResult<DataFrame> {
+    pub(super) fn frame(mut self) -> PolarsResult<DataFrame> {
+        self.end_early();
         let Self { from_ns, to_ns, count, pid, .. } = self;
         DataFrame::new(
             from_ns.len(),

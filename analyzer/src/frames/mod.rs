@@ -24,6 +24,7 @@ mod accept;
 mod bounds;
 mod builders;
 mod convert;
+mod filler;
 mod gaps;
 mod scan;
 mod source;

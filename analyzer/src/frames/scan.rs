@@ -86,7 +86,31 @@ pub(super) fn run(
     query: LazyFrame,
     mut read: impl FnMut(&Arc<Source>, Vec<Want>) -> PolarsResult<Vec<DataFrame>>,
 ) -> PolarsResult<DataFrame> {
+    let mut lost_rows = false;
+    let result = run_once(
+        query.clone(),
+        |root, plan| {
+            lost_rows = has_no_columns(root, plan);
+            !lost_rows
+        },
+        &mut read,
+    );
+    if !lost_rows {
+        return result;
+    }
+    run_once(query.with_projection_pushdown(false), |_, _| true, &mut read)
+}
+
+fn run_once(
+    query: LazyFrame,
+    is_right: impl FnOnce(Node, &Arena<IR>) -> bool,
+    mut read: impl FnMut(&Arc<Source>, Vec<Want>) -> PolarsResult<Vec<DataFrame>>,
+) -> PolarsResult<DataFrame> {
     query._collect_post_opt(|root, plan, exprs, _| {
+        if !is_right(root, plan) {
+            polars_bail!(ComputeError: "a part of the query has no columns left");
+        }
+        sum_in_64_bits(root, plan, exprs);
         let mut wanted = Wanted::of(root, plan, exprs);
         while let Some(source) = wanted.tables.first().map(|table| Arc::clone(&table.source)) {
             let (own, others): (Vec<_>, Vec<_>) =
@@ -105,6 +129,37 @@ pub(super) fn run(
         }
         Ok(())
     })
+}
+
+/// Whether a part of a plan has no columns, as nothing of it is used but how many rows it has. Polars 0.55 forgets then that aggregates are one
+/// row; without the pushing down of projections it does not.
+fn has_no_columns(root: Node, plan: &Arena<IR>) -> bool {
+    plan.iter(root).any(|(_, ir)| match ir {
+        IR::Scan { unified_scan_args, .. } => {
+            unified_scan_args.projection.as_ref().is_some_and(|names| names.is_empty())
+        }
+        IR::SimpleProjection { columns, .. } => columns.is_empty(),
+        IR::Select { expr, .. } => expr.is_empty(),
+        _ => false,
+    })
+}
+
+/// Polars 0.55 counts the rows of a UNION ALL in 128 bits, which it has not got unless it is built so.
+fn sum_in_64_bits(root: Node, plan: &Arena<IR>, exprs: &mut Arena<AExpr>) {
+    let selects = plan.iter(root).filter_map(|(_, ir)| match ir {
+        IR::Select { input, expr, .. } if matches!(plan.get(*input), IR::Union { .. }) => Some(expr),
+        _ => None,
+    });
+    let mut rest: Vec<Node> = selects.flatten().map(|expr| expr.node()).collect();
+    while let Some(node) = rest.pop() {
+        if let AExpr::Cast { expr, dtype: DataType::UInt128, .. } = exprs.get(node)
+            && matches!(exprs.get(*expr), AExpr::Column(name) if name == "len")
+            && let AExpr::Cast { dtype, .. } = exprs.get_mut(node)
+        {
+            *dtype = DataType::UInt64;
+        }
+        exprs.get(node).inputs_rev(&mut rest);
+    }
 }
 
 /// What a query wants of all tables.

@@ -169,12 +169,14 @@ impl Source {
             false => Globs::of_names(names.into_iter().chain([DROPPED.to_owned()])),
         };
         let (mut trace, bar) = self.trace(globs)?;
-        let mut fillings: Vec<_> = wants.into_iter().map(|want| Filling::new(want, self.events())).collect();
+        let fillings = wants.into_iter().map(|want| Filling::new(want, self.events()));
+        let mut fillings = fillings.collect::<Result<Vec<_>>>()?;
         // By the number of a kind of event: who takes its records; `None` before its first one.
         let mut takers: Vec<Option<Vec<usize>>> = Vec::new();
         let mut wall = WallClock::default();
         trace.for_each(|item| {
-            let Item::Event(event) = item else {
+            // By reference: a copy would wait for what was written a moment ago.
+            let Item::Event(event) = &item else {
                 match &item {
                     Item::Section(_) => wall.set_offset(None),
                     Item::Fact(fact) => wall.set_offset(fact.facts.wall_offset_ns()),
@@ -191,7 +193,7 @@ impl Source {
                 (0..fillings.len()).filter(|&place| fillings[place].takes(event.kind)).collect()
             });
             for &place in &*places {
-                fillings[place].event(&event, &wall);
+                fillings[place].event(event, &wall);
             }
             Ok(())
         })?;

@@ -21,6 +21,9 @@ use crate::findings::Outcome;
 use crate::pairs::Operation;
 use crate::trace::Trace;
 
+/// Room for what goes down into a query: its parser, and those parts of polars that do not see to it themselves. Only what is used of it is memory.
+pub(super) const STACK_BYTES: usize = 256 << 20;
+
 /// What a query comes to.
 pub(crate) struct Answer {
     /// At least one, which has the names of the columns.
@@ -48,6 +51,10 @@ impl Answer {
 ///
 /// Those of polars, with the tables or columns that there are; and a trace that cannot be read.
 pub(crate) fn query(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<Answer> {
+    stacker::grow(STACK_BYTES, || answer(source, operation, sql))
+}
+
+fn answer(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<Answer> {
     let (query, tables) = prepare(source, operation, sql)?;
     let mut read = None;
     let result = run(query, |source, wants| {
@@ -64,7 +71,7 @@ type Tables = Vec<(String, Schema)>;
 
 fn prepare(source: &Arc<Source>, operation: Option<Operation>, sql: &str) -> Result<(LazyFrame, Tables)> {
     let is_table = |name: &str| matches!(name, "events" | "gaps" | "pairs") || declared(source, name).is_some();
-    accept::check(sql, is_table)?;
+    let sql = &*accept::check(sql, is_table)?;
     let mut context = SQLContext::new();
     let mut tables: Tables = Vec::new();
     let mut register = |context: &SQLContext, name: &str, table: Table| -> Result<()> {
@@ -112,7 +119,7 @@ fn declared(source: &Source, name: &str) -> Option<Table> {
     Some(Table::Event { name: name.to_owned(), decl: found.event })
 }
 
-/// The table of an event: it is declared, or the trace has its name.
+/// The table of an event: it is declared, or the trace has its name, or records of an id without a name that goes by this one.
 ///
 /// # Errors
 ///
@@ -121,8 +128,9 @@ pub(super) fn event(source: &Source, name: &str) -> Result<Option<Table>> {
     if let Some(table) = declared(source, name) {
         return Ok(Some(table));
     }
-    let is_mapped = source.is_rereadable() && source.names(false)?.contains(name);
-    Ok(is_mapped.then(|| Table::Event { name: name.to_owned(), decl: None }))
+    let is_there = source.is_rereadable()
+        && (source.names(false)?.contains(name) || (name.contains("event ") && source.names(true)?.contains(name)));
+    Ok(is_there.then(|| Table::Event { name: name.to_owned(), decl: None }))
 }
 
 /// Says that there is no event of a name.
@@ -180,8 +188,31 @@ fn with_columns(error: &PolarsError, tables: &Tables) -> anyhow::Error {
     // What polars shows of its plan is of no help.
     let text = error.to_string();
     let text = text.split("\n\nResolved plan until failure").next().unwrap_or_default().to_owned();
-    if text.contains("cannot parse literal") {
-        return anyhow!("{text}; a number above 2^63-1 is written CAST('18446744073709551615' AS UBIGINT)");
+    if let Some((_, number)) = text.split_once("cannot parse literal: ") {
+        let number: String = number.chars().filter(char::is_ascii_digit).collect();
+        let hint = match number.parse::<u64>() {
+            Ok(number) if number == 1 << 63 => {
+                "; -2^63 is written CAST('-9223372036854775808' AS BIGINT), and 2^63 CAST('9223372036854775808' AS UBIGINT)"
+                    .to_owned()
+            }
+            Ok(number) if number > 1 << 63 => {
+                format!("; a number above 2^63-1 is written CAST('{number}' AS UBIGINT)")
+            }
+            Ok(_) => String::new(),
+            Err(_) => "; whole numbers have at most 64 bits".to_owned(),
+        };
+        return anyhow!(text + &hint);
+    }
+    if text.contains("unexpected subquery") || text.contains("subquery comparisons") {
+        return anyhow!(
+            "{text}; a value of another query is joined: FROM a CROSS JOIN (SELECT max(x) AS most FROM b) AS m"
+        );
+    }
+    // Polars shows how it has parsed it.
+    if let Some(what) = text.strip_prefix("expression ").and_then(|what| what.split_once(" {"))
+        && text.ends_with("is not currently supported")
+    {
+        return anyhow!("{} is not supported here", what.0.to_uppercase());
     }
     let is_of_column = match root(error) {
         PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_) => true,

@@ -1,11 +1,13 @@
 //! The tables, and how their rows are made of what a trace hands out.
 
+use anyhow::Result;
 use polars::prelude::*;
 use simpletrace_format::EventRecord;
 use simpletrace_format::events::{EventDecl, EventIndex};
 
 use super::builders::Polars;
 use super::convert::polars_type;
+use super::filler::Filler;
 use super::gaps::Gaps;
 use crate::columns::{self, EventTable, Fill as _, Oddities, Wanted};
 use crate::kinds::Kind;
@@ -112,23 +114,26 @@ pub(super) struct Filling {
 }
 
 enum Rows {
-    Event(Box<EventTable<Polars>>),
+    Event(Filler),
     Events(Events),
     Pairs(Box<Pairs>),
     Gaps(Gaps),
 }
 
 impl Filling {
-    pub(super) fn new(want: Want, declared: &EventIndex) -> Self {
+    /// # Errors
+    ///
+    /// There can be no more threads.
+    pub(super) fn new(want: Want, declared: &EventIndex) -> Result<Self> {
         let rows = match &want.table {
             Table::Event { decl, .. } => {
-                Rows::Event(Box::new(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names()))))
+                Rows::Event(Filler::start(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names())))?)
             }
             Table::Events => Rows::Events(Events::new(&want.columns)),
             Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.column_names(), declared))),
             Table::Gaps => Rows::Gaps(Gaps::default()),
         };
-        Self { want, rows }
+        Ok(Self { want, rows })
     }
 
     /// Whether it takes in events of a kind.
@@ -144,7 +149,9 @@ impl Filling {
         match &mut self.rows {
             Rows::Pairs(pairs) => pairs.take(&Item::Event(*event)),
             Rows::Event(_) | Rows::Events(_) if !self.want.window.admits(timestamp_ns) => {}
-            Rows::Event(table) if table.rows() < most => table.push(&event.record, || wall.at(timestamp_ns)),
+            Rows::Event(table) if table.rows() < most => {
+                table.push(&event.record, wall.at(timestamp_ns));
+            }
             Rows::Events(events) if events.rows < most => events.push(event),
             Rows::Event(_) | Rows::Events(_) | Rows::Gaps(_) => {}
         }
@@ -156,7 +163,12 @@ impl Filling {
         match &mut self.rows {
             Rows::Pairs(pairs) => pairs.take(item),
             Rows::Gaps(gaps) => gaps.take(item),
-            Rows::Event(_) | Rows::Events(_) => {}
+            Rows::Event(table) => {
+                if let Item::Section(section) = item {
+                    table.begin_file(section.header);
+                }
+            }
+            Rows::Events(_) => {}
         }
     }
 
@@ -164,7 +176,8 @@ impl Filling {
     pub(super) fn finish(self) -> PolarsResult<(DataFrame, Oddities)> {
         let mut oddities = Oddities::default();
         let frame = match self.rows {
-            Rows::Event(mut table) => {
+            Rows::Event(table) => {
+                let mut table = table.finish();
                 oddities = table.oddities;
                 let (rows, columns) = table.take_columns();
                 let names = table.schema().fields().iter().map(|field| PlSmallStr::from_str(field.name()));

@@ -26,7 +26,7 @@ use crate::fit::Fit;
 use crate::groups::{GroupId, GroupValue, Groups};
 use crate::numbers::Numbers;
 use crate::render::Cell;
-use crate::trace::{Event, Item};
+use crate::trace::{Event, Item, Outside};
 use engine::{Begun, Bytes, Closed, Engine, Pair};
 use opens::{ANY_STAR, Tag};
 use role::Role;
@@ -622,7 +622,9 @@ impl Pairing {
             }
             // Ours says so of itself.
             Item::Fact(fact) => self.knows_gaps |= fact.text.starts_with("recorder="),
-            Item::Gap(gap) => {
+            // It may be that events are missing from the time that was asked for; where a gap begins is nobody's business behind that.
+            Item::Outside(Outside { is_behind: true, .. }) if self.knows_gaps => {}
+            Item::Gap(gap) | Item::Outside(Outside { gap, .. }) => {
                 let time_ns = gap.record.timestamp_ns;
                 self.mark(
                     time_ns,

@@ -22,6 +22,12 @@ impl WallClock {
         self.offset_ns = offset_ns;
     }
 
+    /// Whether the file says how to tell it.
+    #[cfg(feature = "columns")]
+    pub(crate) const fn is_known(&self) -> bool {
+        self.offset_ns.is_some()
+    }
+
     /// Takes the time of the first record of all.
     pub(crate) fn start(&mut self, timestamp_ns: u64) {
         self.start_ns = self.at(timestamp_ns);

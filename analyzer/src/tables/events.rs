@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use simpletrace_format::Value;
 use simpletrace_format::events::EventDecl;
+use simpletrace_format::{EventRecord, Value};
 
 use super::job::{Job, Next, Parts};
 use super::stream::{follow, with_metadata};
@@ -138,7 +138,8 @@ impl Tables {
                         Some(Some(place)) => *place,
                         _ => self.meet(index, &event.kind.name, event.kind.decl.as_ref()),
                     };
-                    self.tables[place].push(&event.record, || wall.at(event.record.timestamp_ns));
+                    let EventRecord { timestamp_ns, pid, payload, .. } = event.record;
+                    self.tables[place].push(timestamp_ns, || wall.at(timestamp_ns), pid, payload);
                     place
                 }
                 Item::Gap(gap) if admits_gaps => {

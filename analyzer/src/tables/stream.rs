@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use simpletrace_format::Value;
 use simpletrace_format::events::{EventDecl, nearest};
+use simpletrace_format::{EventRecord, Value};
 
 use super::job::{Job, Next, Parts};
 use super::{BATCH_BYTES, Error, Options, Report, Source};
@@ -205,7 +205,8 @@ fn read_event(
             follow(&item, &mut wall);
             return Ok(());
         };
-        table.push(&event.record, || wall.at(event.record.timestamp_ns));
+        let EventRecord { timestamp_ns, pid, payload, .. } = event.record;
+        table.push(timestamp_ns, || wall.at(timestamp_ns), pid, payload);
         if table.bytes() < BATCH_BYTES { Ok(()) } else { parts.send(table.take()) }
     })?;
     if decl.is_none() && !is_known(trace, name) && !trace.files.is_empty() {

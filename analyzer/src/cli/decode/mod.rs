@@ -64,6 +64,10 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Outcome> {
     let read = trace.for_each(|item| match item {
         Item::Event(event) if timeless.is_none() => sink.event(&event),
         Item::Gap(gap) if timeless.is_none() => sink.gap(&gap),
+        Item::Missing(missing) => {
+            sink.missing(&missing);
+            Ok(())
+        }
         item => tell_time(&item, sink.wall(), &mut timeless),
     });
     let timeless = match read {
@@ -106,7 +110,7 @@ fn tell_time(item: &Item<'_>, wall: Option<&mut WallClock>, timeless: &mut Optio
             }
         }
         Item::Start(timestamp_ns) => wall.start(*timestamp_ns),
-        Item::Mapping(_) | Item::Missing(_) => {}
+        Item::Mapping(_) | Item::Missing(_) | Item::Outside(_) => {}
     }
     Ok(())
 }

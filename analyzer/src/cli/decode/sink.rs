@@ -12,7 +12,7 @@ use crate::cli::args::{Colour, DecodeArgs, Format};
 use crate::columns::{ColumnFile, ColumnFormat};
 use crate::output::Output;
 use crate::render::{Compat, Csv, Json, Log, Render, Table, Text, WallClock};
-use crate::trace::{Event, FileSummary, Gap};
+use crate::trace::{Event, FileSummary, Gap, Missing};
 
 /// What takes the events.
 pub(super) enum Sink {
@@ -81,6 +81,17 @@ impl Sink {
             Self::Columns(file) => file.gap(gap),
         }
         Ok(())
+    }
+
+    /// Takes notice of what could not be read, where the output says it.
+    pub(super) fn missing(&mut self, missing: &Missing) {
+        match self {
+            Self::Printed(..) => {
+                let _ = missing;
+            }
+            #[cfg(feature = "columns")]
+            Self::Columns(file) => file.missing(missing),
+        }
     }
 
     /// The clock that times of day are told by, if they are.

@@ -3,6 +3,7 @@
 mod print;
 
 use std::io::IsTerminal as _;
+use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,7 +62,14 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
         let filters = suited.as_ref().map_or(Vec::new(), Preset::filters);
         operation = Some(Operation::new(question, &filters, &declared, suited.is_some())?);
     }
-    let answer = query(&source, operation, sql)?;
+    // Whatever thread it is on; where a panic is the end of the process, nothing else can be done about it.
+    set_hook(Box::new(|info| {
+        say::error(&failed(info));
+        std::process::exit(Outcome::Failed as i32);
+    }));
+    let answer = query(&source, operation, sql);
+    drop(take_hook());
+    let answer = answer?;
     let inputs = source.inputs_at().iter().chain(&args.presets).map(PathBuf::as_path);
     let mut output = match &args.output {
         Some(path) => Output::create_whole(path, inputs)?,
@@ -78,4 +86,18 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Outcome> {
     answer.say_findings();
     say_note(suited.as_ref());
     Ok(answer.outcome())
+}
+
+/// What is said where polars cannot go on, and gives no error.
+fn failed(info: &PanicHookInfo<'_>) -> String {
+    let payload = info.payload();
+    let why = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let why = why.unwrap_or("it does not say why").trim();
+    // Where the program was built is nobody's business.
+    let at = info.location().map_or(String::new(), |at| {
+        let file = at.file();
+        let file = file.find("polars").map_or(file, |from| &file[from..]);
+        format!(" ({file}:{})", at.line())
+    });
+    format!("polars failed on this query: {why}{at}; ask it in another way")
 }

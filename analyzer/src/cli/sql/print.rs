@@ -2,15 +2,17 @@
 
 use anyhow::Result;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array as _, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+    Array as _, ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use crate::columns::plain_error;
 use crate::output::{Flushing, Output};
 use crate::render::{Block, csv_cell, json_string, printable};
 
@@ -19,8 +21,11 @@ const SCHEMA: &str = "simpletrace-rs.sql/1";
 
 /// A column of a batch.
 enum Column<'a> {
+    Signed32(&'a Int32Array),
     Signed(&'a Int64Array),
+    Unsigned32(&'a UInt32Array),
     Unsigned(&'a UInt64Array),
+    Float32(&'a Float32Array),
     Float(&'a Float64Array),
     Bool(&'a BooleanArray),
     Text(&'a StringArray),
@@ -42,8 +47,11 @@ impl<'a> Column<'a> {
     /// Of one of the types that results have.
     fn new(array: &'a ArrayRef) -> Self {
         match array.data_type() {
+            DataType::Int32 => Self::Signed32(array.as_primitive::<Int32Type>()),
             DataType::Int64 => Self::Signed(array.as_primitive::<Int64Type>()),
+            DataType::UInt32 => Self::Unsigned32(array.as_primitive::<UInt32Type>()),
             DataType::UInt64 => Self::Unsigned(array.as_primitive::<UInt64Type>()),
+            DataType::Float32 => Self::Float32(array.as_primitive::<Float32Type>()),
             DataType::Float64 => Self::Float(array.as_primitive::<Float64Type>()),
             DataType::Boolean => Self::Bool(array.as_boolean()),
             DataType::Binary => Self::Bytes(array.as_binary()),
@@ -53,7 +61,10 @@ impl<'a> Column<'a> {
 
     fn value(&self, row: usize) -> Value<'a> {
         match self {
+            Self::Signed32(array) if array.is_valid(row) => Value::Signed(array.value(row).into()),
             Self::Signed(array) if array.is_valid(row) => Value::Signed(array.value(row)),
+            Self::Unsigned32(array) if array.is_valid(row) => Value::Unsigned(array.value(row).into()),
+            Self::Float32(array) if array.is_valid(row) => Value::Float(array.value(row).into()),
             Self::Unsigned(array) if array.is_valid(row) => Value::Unsigned(array.value(row)),
             Self::Float(array) if array.is_valid(row) => Value::Float(array.value(row)),
             Self::Bool(array) if array.is_valid(row) => Value::Bool(array.value(row)),
@@ -211,10 +222,17 @@ fn decimals(batches: &[RecordBatch], place: usize) -> usize {
     let mut most = None::<f64>;
     let mut is_whole = true;
     for batch in batches {
-        let Some(floats) = batch.column(place).as_primitive_opt::<Float64Type>() else { return 0 };
-        for value in floats.iter().flatten().filter(|value| value.is_finite()) {
-            most = Some(most.unwrap_or_default().max(value.abs()));
-            is_whole &= value.fract() == 0.0;
+        let column = Column::new(batch.column(place));
+        if !matches!(column, Column::Float(_) | Column::Float32(_)) {
+            return 0;
+        }
+        for row in 0..batch.num_rows() {
+            if let Value::Float(value) = column.value(row)
+                && value.is_finite()
+            {
+                most = Some(most.unwrap_or_default().max(value.abs()));
+                is_whole &= value.fract() == 0.0;
+            }
         }
     }
     match most {
@@ -243,10 +261,10 @@ pub(super) fn parquet(batches: &[RecordBatch], output: &mut Output) -> Result<()
     let Some(first) = batches.first() else { return Ok(()) };
     let compression = Compression::ZSTD(ZstdLevel::try_new(3)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut writer = ArrowWriter::try_new(Flushing(output), first.schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(Flushing(output), first.schema(), Some(properties)).map_err(plain_error)?;
     for batch in batches {
-        writer.write(batch)?;
+        writer.write(batch).map_err(plain_error)?;
     }
-    writer.close()?;
+    writer.close().map_err(plain_error)?;
     Ok(())
 }
