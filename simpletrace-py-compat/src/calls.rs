@@ -150,8 +150,6 @@ pub(crate) struct Calls {
     block: Block,
     /// Set when calls made some kinds wanted that were not, or the other way round.
     is_stale: Arc<AtomicBool>,
-    /// Whether a call has raised, after which there are none.
-    is_over: bool,
 }
 
 impl Calls {
@@ -176,7 +174,6 @@ impl Calls {
             timestamp: py.import("simpletrace")?.getattr("_Timestamp")?.unbind(),
             block: Block::default(),
             is_stale,
-            is_over: false,
         })
     }
 
@@ -256,16 +253,15 @@ impl Calls {
 
     /// Makes the calls for all records taken.
     pub(crate) fn flush(&mut self) -> PyResult<()> {
-        if self.block.records.is_empty() || self.is_over {
+        if self.block.records.is_empty() {
             return Ok(());
         }
         let result = Python::attach(|py| {
             self.call_all(py)?;
-            py.check_signals()?;
             self.look_again(py)
         });
+        // Behind a call that raised there are no others.
         self.block.clear();
-        self.is_over = result.is_err();
         result
     }
 

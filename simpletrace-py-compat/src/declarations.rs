@@ -133,16 +133,21 @@ impl Declarations {
     ) -> impl FnMut(&Candidate<'_>) -> Option<bool> + Send + 'static {
         let index = Arc::clone(&self.index);
         let names = numbered.map_or_else(Names::default, |numbering| index.by_id(numbering).names());
-        let mut known: HashMap<String, Option<Box<[ArgType]>>> = HashMap::new();
+        let mut known: HashMap<(String, bool), Option<Box<[ArgType]>>> = HashMap::new();
         move |candidate| {
-            let name = candidate.name.or_else(|| names.slot(candidate.id).map(|slot| names.name(slot)))?;
-            if !known.contains_key(name) {
-                let types = |decl: EventDecl| decl.args.iter().map(|arg| stored(arg.ty, header.version)).collect();
-                known.insert(name.to_owned(), index.get(name).and_then(|found| found.event).map(types));
-            }
-            let types = known.get(name)?.as_ref()?;
+            let version = candidate.header.version;
+            let name = match candidate.name {
+                Some(name) => name,
+                // Another file behind the first has other ids.
+                None if candidate.header == header => names.name(names.slot(candidate.id)?),
+                None => return None,
+            };
+            let types = known.entry((name.to_owned(), version == Version::V0)).or_insert_with(|| {
+                let decl = index.get(name)?.event?;
+                Some(decl.args.iter().map(|arg| stored(arg.ty, version)).collect())
+            });
             let mut args = candidate.payload.args();
-            Some(types.iter().all(|&ty| args.next(ty).is_some()))
+            Some(types.as_ref()?.iter().all(|&ty| args.next(ty).is_some()) && args.left_over().is_empty())
         }
     }
 }

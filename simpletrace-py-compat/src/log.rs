@@ -139,7 +139,7 @@ impl Trace {
                         *state = State::Unresolved;
                     }
                 }
-                for (kind, state) in self.kinds.values_mut() {
+                for (kind, state) in self.kinds.values_mut().filter(|(_, state)| *state != State::LeftOut) {
                     *state = state_of(visitor.wanted(*kind));
                 }
             }
@@ -230,7 +230,8 @@ impl Trace {
                         (Taken::Whole, false) => return Ok(()),
                         (Taken::Short, _) => {
                             let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
-                            let fault = format!("offset {offset}: record of {name} is too short for its declaration");
+                            let fault =
+                                format_args!("offset {offset}: record of {name} is too short for its declaration");
                             if self.strict {
                                 return Err(exception("struct", "error", format!("{}: {fault}", self.name)));
                             }
@@ -525,7 +526,7 @@ impl Log {
         *self.shared.sink() = sink;
         let result = py.detach(|| {
             let result = trace.for_each(&mut Pushing(&self.shared));
-            // What was read before damage, too. After a call that raised, it does nothing.
+            // What was read before damage, too. If a call has raised, there is nothing.
             self.shared.flush().and(result)
         });
         *self.shared.sink() = Sink::None;

@@ -97,8 +97,7 @@ impl Text {
             Out::Stdout => write_all(&block)?,
             Out::Write(write) => Python::attach(|py| {
                 let text = String::from_utf8_lossy(&block);
-                write.bind(py).call1((text,))?;
-                py.check_signals()
+                write.bind(py).call1((text,)).map(drop)
             })?,
         }
         self.block = block;

@@ -114,6 +114,15 @@ class Damage(Case):
             with self.assertRaises(simpletrace.DamageWarning):
                 simpletrace.process(io.StringIO(EVENTS), log, Seen())
 
+    def test_declarations_tell_records_from_what_only_looks_so(self):
+        record = Trace(header=False).event(1, 2_000, 1).bytes
+        trace = Trace().map(1, "ready").bytes + 3 * Trace(header=False).event(1, 1_000, 1).bytes
+        # Behind rubbish, what would be a record of another length, with the next real one in it.
+        looks_so = struct.pack("<QQQLLQ", 1, 1, 1_500, 24 + 8 + len(record), 7, 1)
+        calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace + b"rubbish!" + looks_so + 2 * record + b"rubbish!"))
+        self.assertEqual((len(caught), raised), (1, None))
+        self.assertEqual([call[2] for call in calls], 3 * [1_000] + 2 * [2_000])
+
     def test_many_faults_are_one_warning(self):
         trace = Trace().map(1, "ready")
         for index in range(1_000):
@@ -137,6 +146,9 @@ class Damage(Case):
             self.assertEqual(len(calls), max(0, len(ends) - 6))
             strict, raised, _ = self.see(events, io.BytesIO(whole[:size]), strict=True)
             self.assertEqual((strict, raised is None), (calls, not caught), size)
+            if raised is not None and len(ends) > 5:
+                is_header = 8 <= size - ends[-1] < 32
+                self.assertIs(type(raised), simpletrace.SimpleException if is_header else struct.error)
         # The header, four names and six records.
         self.assertEqual(len(set(ends)), 11)
 

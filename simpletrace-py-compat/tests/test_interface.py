@@ -124,6 +124,10 @@ class Interface(Case):
         self.assertEqual(caught.exception.filename, str(self.folder / "none"))
         with self.assertRaises(FileNotFoundError):
             self.see(events=str(self.folder / "none"))
+        with self.assertRaises(FileNotFoundError) as caught:
+            native = dict(read_header=True, header=None, only=None, limit=None, typed=False, strict=False)
+            simpletrace._native.Log(EVENTS, "x", "none/at/all", **native)
+        self.assertEqual(str(caught.exception.filename), "none/at/all")
         with self.assertRaises(IsADirectoryError):
             self.see(log=str(self.folder))
         with self.assertRaises(AttributeError):
@@ -219,13 +223,26 @@ class Interface(Case):
             def __call__(self, *args, **keywords):
                 kept.append(keywords)
 
-        analyzer = Analyzer2()
-        analyzer.open = Keeps()
-        analyzer.ready = functools.partial(lambda *args, **keywords: kept.append(keywords), 1)
-        # Written in C, it takes the very dictionary.
-        analyzer.read = functools.partial(dict)
-        process(self.events, self.log, analyzer, only=["open", "ready"])
-        self.assertEqual([keywords["timestamp_ns"] for keywords in kept], [1_000, 3_000, 4_000])
+        # Written in C, it keeps the very dictionary, for when another thread makes a value of its own.
+        class Local(threading.local):
+            def __init__(self, *args, timestamp_ns, **keywords):
+                self.time = timestamp_ns
+                if threading.current_thread() is threading.main_thread():
+                    kept.append(self)
+
+        for method in (Keeps(), functools.partial(lambda *args, **keywords: kept.append(keywords), 1)):
+            analyzer = Analyzer2()
+            analyzer.open = method
+            process(self.events, self.log, analyzer)
+        self.assertEqual([keywords["timestamp_ns"] for keywords in kept], [1_000, 4_000] * 2)
+        kept.clear()
+        analyzer.open = Local
+        process(self.events, self.log, analyzer)
+        times = []
+        thread = threading.Thread(target=lambda: times.extend(local.time for local in kept))
+        thread.start()
+        thread.join()
+        self.assertEqual(times, [1_000, 4_000])
 
     def test_a_method_that_appears_is_called(self):
         class Changes(Analyzer2):
@@ -246,6 +263,24 @@ class Interface(Case):
         # All but those of a block.
         self.assertTrue(10_001 - 4_096 <= calls <= 10_001, calls)
 
+    def test_a_method_that_appears_for_an_event_that_was_not_asked_for(self):
+        class Changes(Analyzer2):
+            seen = []
+
+            def open(self, *args, **keywords):
+                self.read = self.ready = lambda *args, **keywords: self.seen.append(args)
+
+        changes = Changes()
+        log = Trace().map(0, "open").map(1, "ready").map(2, "read").map(3, "nothing")
+        for _ in range(5_000):
+            log.event(3, 1).event(2, 1, 1, 1, 1).event(1, 1, 1)
+        # Behind more than a block.
+        for _ in range(5_000):
+            log.event(0, 1, b"", 1).event(1, 1, 1)
+        log.event(2, 1, 1, 2, 3)
+        process(self.events, io.BytesIO(log.bytes), changes, only=["open", "read", "nothing"])
+        self.assertEqual(changes.seen, [(1, 2, 3)])
+
     def test_attributes_made_up_as_they_are_asked_for(self):
         seen = []
 
@@ -257,6 +292,24 @@ class Interface(Case):
 
         process(self.events, self.log, Dynamic())
         self.assertEqual(seen, [("read", (ADDRESS, 512, 2**64 - 5)), ("ready", (1,))])
+
+        class Changing(Analyzer2):
+            calls = reads = 0
+
+            def read(self, *args, **keywords):
+                self.reads += 1
+
+            def called(self, *args, **keywords):
+                self.calls += 1
+
+            def __getattr__(self, name):
+                if name == "ready" and self.reads % 2 == 1:
+                    return self.called
+                raise AttributeError(name)
+
+        changing = Changing()
+        process(self.events, self.file("many", many(1_000, 2)), changing)
+        self.assertEqual((changing.reads, changing.calls), (1_000, 500))
 
     def test_a_process_event_of_its_own(self):
         seen = []

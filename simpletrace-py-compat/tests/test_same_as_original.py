@@ -30,6 +30,13 @@ def nasty():
     return trace.bytes, 'name(uint64_t number, const char *text) ""\n'
 
 
+def cut_string():
+    """A string, the last argument, that reaches beyond its record: given as far as it goes."""
+    made = Trace().map(1, "name").event(1, 1_000, 5, b"abcdef").bytes
+    longer = made[:-10] + (100).to_bytes(4, "little") + made[-6:]
+    return longer + Trace(header=False).event(1, 2_000, 6, b"").bytes, 'name(uint64_t number, const char *text) ""\n'
+
+
 class Original(Case):
     def compare(self, name, words):
         """Compares with the original, or with what is recorded of it."""
@@ -67,9 +74,18 @@ class Original(Case):
     def test_traces_made_here(self):
         made, events = nasty()
         self.compare_all("nasty", self.file("nasty-events", events), self.file("nasty", made))
+        made, events = cut_string()
+        self.compare_all("cut string", self.file("cut-events", events), self.file("cut", made))
         self.compare_all("small", self.file("small-events", EVENTS), self.file("small", small()))
         self.compare_all("guest", self.file("guest-events", guest.EVENTS), self.file("guest", guest.trace(2_000)))
         self.compare_all("demo", f"{DEMO}-events", DEMO)
+
+    def test_without_a_header(self):
+        trace = Trace(header=False).event(2, 10, 1).dropped(20, 4).event(0, 15, b"x", 3).event(3, 40)
+        events, log = self.file("events", EVENTS), self.file("log", trace.bytes)
+        ours = run(["-m", "simpletrace", "--no-header", events, log])[0]
+        words = [pathlib.Path(QEMU_SCRIPTS or "") / "simpletrace.py", "--no-header", events, log]
+        self.assertEqual(self.of_original_printed("no header", words, ours), digest(ours))
 
     def test_real_traces(self):
         folder = shared("test_real_traces")

@@ -15,11 +15,18 @@ class Requests(simpletrace.Analyzer2):
         self.times.append(timestamp_ns)
 
 
+class All(simpletrace.Analyzer2):
+    def catchall(self, *args: Any, event: Event, timestamp_ns: int, pid: int, event_id: str, **others: Any) -> None:
+        print(event.name, timestamp_ns, pid, event_id, len(args))
+
+
 def main() -> None:
     with open(sys.argv[1]) as file:
         events: list[Event] = read_events(file, sys.argv[1])
     requests = Requests()
     simpletrace.process(events, sys.stdin.buffer, requests, limit=5, typed=True, only=["virtio_blk_req_complete"])
+    with open(sys.argv[2], "rb") as log:
+        simpletrace.process(sys.argv[1], log, All(), True)
     print(len(requests.times), events[0].args.names())
     of_one: simpletrace.Table = simpletrace.read(sys.argv[2], event="virtio_notify", columns=["ts_ns"], where="pid == 7")
     of_each: dict[str, simpletrace.Table] = simpletrace.read(sys.argv[2], sys.argv[1], event=["virtio_*"])

@@ -10,7 +10,6 @@
 """
 
 import contextlib as _contextlib
-import inspect as _inspect
 import io as _io
 import os as _os
 import struct as _struct
@@ -150,7 +149,10 @@ def _choose(analyzer, event):
     function = getattr(analyzer, event.name, None)
     if function is None:
         return analyzer.catchall, None
-    more = len(_inspect.getfullargspec(function).args) - 1 - len(event.args)
+    # Takes longer to import than all the rest.
+    import inspect
+
+    more = len(inspect.getfullargspec(function).args) - 1 - len(event.args)
     return function, more if more in (1, 2) else 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Iterable, Iterator, List, Sequence, Tuple, Union, overload
 
 from . import _native
@@ -134,6 +133,8 @@ class Event:
 
     def formats(self) -> List[str]:
         """Returns the conversions of the format, such as "%d" or '%"PRIu64'."""
+        import re
+
         return re.findall(r"%[\d.]*\w+|%.*?PRI\S+", self.fmt if isinstance(self.fmt, str) else "".join(self.fmt))
 
 
