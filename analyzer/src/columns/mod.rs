@@ -5,6 +5,7 @@ mod dataset;
 mod encoders;
 mod facts;
 mod file;
+mod filler;
 mod long;
 mod manifest;
 mod parquet;
@@ -15,6 +16,7 @@ pub(crate) use builders::{Arrow, Builders, Fill};
 pub(crate) use dataset::DataSet;
 pub(crate) use facts::FileFacts;
 pub(crate) use file::{ColumnFile, ColumnFormat};
+pub(crate) use filler::Filler;
 pub(crate) use long::LongTable;
 #[cfg(feature = "frames")]
 pub(crate) use parquet::plain_error;

@@ -165,7 +165,6 @@ impl<B: Builders> EventTable<B> {
     }
 
     /// Whether any of its columns is of an argument.
-    #[cfg_attr(not(feature = "frames"), expect(dead_code))]
     pub(crate) const fn has_args(&self) -> bool {
         match &self.args {
             Args::Declared(args) => !args.is_empty(),

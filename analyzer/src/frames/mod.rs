@@ -24,7 +24,6 @@ mod accept;
 mod bounds;
 mod builders;
 mod convert;
-mod filler;
 mod gaps;
 mod scan;
 mod source;

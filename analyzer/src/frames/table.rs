@@ -7,9 +7,8 @@ use simpletrace_format::events::{EventDecl, EventIndex};
 
 use super::builders::Polars;
 use super::convert::polars_type;
-use super::filler::Filler;
 use super::gaps::Gaps;
-use crate::columns::{self, EventTable, Fill as _, Oddities, Wanted};
+use crate::columns::{self, EventTable, Fill as _, Filler, Oddities, Wanted};
 use crate::kinds::Kind;
 use crate::pairs::{Operation, Pairs};
 use crate::render::{Block, JsonArgs, WallClock};
@@ -114,7 +113,7 @@ pub(super) struct Filling {
 }
 
 enum Rows {
-    Event(Filler),
+    Event(Filler<Polars>),
     Events(Events),
     Pairs(Box<Pairs>),
     Gaps(Gaps),
@@ -127,7 +126,7 @@ impl Filling {
     pub(super) fn new(want: Want, declared: &EventIndex) -> Result<Self> {
         let rows = match &want.table {
             Table::Event { decl, .. } => {
-                Rows::Event(Filler::start(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names())))?)
+                Rows::Event(Filler::start(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names())), |_| {})?)
             }
             Table::Events => Rows::Events(Events::new(&want.columns)),
             Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.column_names(), declared))),

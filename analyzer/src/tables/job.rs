@@ -40,6 +40,12 @@ pub(super) enum Next<P, E> {
 /// Where parts go.
 pub(super) struct Parts<P, E>(SyncSender<Message<P, E>>);
 
+impl<P, E> Clone for Parts<P, E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
 impl<P, E> Parts<P, E> {
     /// Hands on a part, when there is room for it.
     ///

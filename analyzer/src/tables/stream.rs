@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
+use simpletrace_format::Value;
 use simpletrace_format::events::{EventDecl, nearest};
-use simpletrace_format::{EventRecord, Value};
 
 use super::job::{Job, Next, Parts};
 use super::{BATCH_BYTES, Error, Options, Report, Source};
-use crate::columns::{EventTable, FileFacts, LongTable, Wanted, fields};
+use crate::columns::{EventTable, FileFacts, Filler, LongTable, Wanted, fields};
 use crate::filter::{DROPPED, Globs};
 use crate::render::WallClock;
 use crate::trace::{Gap, Item, Trace};
@@ -196,19 +196,30 @@ fn read_event(
     trace: &mut Trace,
     name: &str,
     decl: Option<&EventDecl>,
-    mut table: EventTable<columns::Arrow>,
+    table: EventTable<columns::Arrow>,
     parts: &Parts<RecordBatch, ()>,
 ) -> Result<()> {
     let mut wall = WallClock::default();
-    trace.for_each(|item| {
-        let Item::Event(event) = &item else {
-            follow(&item, &mut wall);
-            return Ok(());
-        };
-        let EventRecord { timestamp_ns, pid, payload, .. } = event.record;
-        table.push(timestamp_ns, || wall.at(timestamp_ns), pid, payload);
-        if table.bytes() < BATCH_BYTES { Ok(()) } else { parts.send(table.take()) }
+    let own_parts = parts.clone();
+    let mut filler = Filler::start(table, move |table| {
+        if table.bytes() >= BATCH_BYTES {
+            // If nobody wants it any more, the reading is being ended.
+            let _ = own_parts.send(table.take());
+        }
     })?;
+    trace.for_each(|item| {
+        match &item {
+            Item::Event(event) => filler.push(&event.record, wall.at(event.record.timestamp_ns)),
+            item => {
+                if let Item::Section(section) = item {
+                    filler.begin_file(section.header);
+                }
+                follow(item, &mut wall);
+            }
+        }
+        Ok(())
+    })?;
+    let mut table = filler.finish();
     if decl.is_none() && !is_known(trace, name) && !trace.files.is_empty() {
         let nearest = trace.kinds.declared().nearest(name).or_else(|| nearest(name, trace.mapped_names()));
         let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));

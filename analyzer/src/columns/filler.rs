@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use anyhow::{Context as _, Result};
 use simpletrace_format::{EventRecord, Header, Payload};
 
-use super::builders::Polars;
-use crate::columns::EventTable;
+use super::builders::Builders;
+use super::table::EventTable;
 
 /// What a block holds before it is handed on: few enough to stay in a core's cache.
 const BLOCK_BYTES: usize = 1 << 17;
@@ -18,14 +18,14 @@ const BLOCK_ROWS: usize = 1 << 12;
 const WAITING: usize = 4;
 
 /// Fills the table of one kind of event.
-pub(super) struct Filler {
+pub(crate) struct Filler<B: Builders> {
     rows: usize,
     header: Option<Header>,
     has_args: bool,
     block: Block,
     full: SyncSender<Block>,
     empty: Receiver<Block>,
-    thread: JoinHandle<EventTable<Polars>>,
+    thread: JoinHandle<EventTable<B>>,
 }
 
 /// Records of one file, copied.
@@ -43,18 +43,24 @@ struct Row {
     payload_bytes: u32,
 }
 
-impl Filler {
-    /// Begins to fill a table.
+impl<B: Builders> Filler<B>
+where
+    EventTable<B>: Send + 'static,
+{
+    /// Begins to fill a table, which is looked at by `look` every few thousand rows.
     ///
     /// # Errors
     ///
     /// There can be no more threads.
-    pub(super) fn start(mut table: EventTable<Polars>) -> Result<Self> {
+    pub(crate) fn start(
+        mut table: EventTable<B>,
+        mut look: impl FnMut(&mut EventTable<B>) + Send + 'static,
+    ) -> Result<Self> {
         let (full, to_fill) = sync_channel(WAITING);
         let (give_back, empty) = channel();
         let has_args = table.has_args();
         let fill = move || {
-            fill(&mut table, &to_fill, &give_back);
+            fill(&mut table, &to_fill, &give_back, &mut look);
             table
         };
         let thread =
@@ -63,19 +69,20 @@ impl Filler {
     }
 
     /// Takes in that the records behind this are of a file with this header.
-    pub(super) fn begin_file(&mut self, header: Header) {
+    pub(crate) fn begin_file(&mut self, header: Header) {
         self.hand_on();
         self.header = Some(header);
     }
 
-    /// How many rows the table has or will have.
-    pub(super) const fn rows(&self) -> usize {
+    /// How many rows were added.
+    #[cfg_attr(not(feature = "frames"), expect(dead_code))]
+    pub(crate) const fn rows(&self) -> usize {
         self.rows
     }
 
     /// Adds a row.
     #[inline]
-    pub(super) fn push(&mut self, record: &EventRecord<'_>, wall_ns: Option<u64>) {
+    pub(crate) fn push(&mut self, record: &EventRecord<'_>, wall_ns: Option<u64>) {
         let EventRecord { timestamp_ns, pid, payload, .. } = *record;
         let payload = if self.has_args { payload.bytes() } else { &[] };
         self.block.payloads.extend_from_slice(payload);
@@ -96,15 +103,20 @@ impl Filler {
         let _ = self.full.send(block);
     }
 
-    /// The whole table.
-    pub(super) fn finish(mut self) -> EventTable<Polars> {
+    /// The table with all rows that are still in it.
+    pub(crate) fn finish(mut self) -> EventTable<B> {
         self.hand_on();
         drop(self.full);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
-fn fill(table: &mut EventTable<Polars>, full: &Receiver<Block>, empty: &Sender<Block>) {
+fn fill<B: Builders>(
+    table: &mut EventTable<B>,
+    full: &Receiver<Block>,
+    empty: &Sender<Block>,
+    look: &mut impl FnMut(&mut EventTable<B>),
+) {
     while let Ok(mut block) = full.recv() {
         if let Some(header) = block.header {
             let mut from = 0;
@@ -116,6 +128,7 @@ fn fill(table: &mut EventTable<Polars>, full: &Receiver<Block>, empty: &Sender<B
             }
         }
         block.payloads.clear();
+        look(table);
         // Nobody may be waiting for it any more.
         let _ = empty.send(block);
     }
