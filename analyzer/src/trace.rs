@@ -123,6 +123,8 @@ pub(crate) struct FileSummary {
     /// How ids were given a meaning, if the file does not name its events.
     pub(crate) ids: Option<String>,
     pub(crate) mappings: u64,
+    /// How many events are known to be missing.
+    pub(crate) dropped: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
     /// What it says of itself; `None` beyond as many files as are kept the facts of.
@@ -661,6 +663,7 @@ impl Trace {
             ids: section.ids,
             byte_order: section.header.byte_order,
             mappings: section.mappings,
+            dropped: section.loss.records(),
             bytes: end.saturating_sub(section.at + section.skipped_bytes),
             facts: (self.files.len() < MAX_FACTS_OF_FILES).then(|| Rc::new(section.facts)),
             part: self.reading.clone(),

@@ -562,3 +562,77 @@ fn what_would_be_joined_otherwise_is_refused() {
         }
     }
 }
+
+#[test]
+fn what_polars_answers_otherwise_is_asked_in_another_way() {
+    let dir = Dir::with([("a.trace", &edges()), ("a.trace-events", EDGES)]);
+    for (query, expected) in [
+        // Counts have a sign, and 64 bits.
+        ("select count(*) - 5 as x from edge", "-2"),
+        ("select count(*) * 3000000000 as x from edge", "9000000000"),
+        ("select -count(ret) as x from edge", "-2"),
+        ("with n as (select count(*) as n, count(ret) as m from edge) select m - n as x from n", "-1"),
+        ("select length(name) - 20 as x from edge where ts_ns = 7", "-7"),
+        ("select strpos(name, 'x') - 9 as x from edge where ts_ns = 7", "-3"),
+        ("select row_number() over (order by ts_ns) - 3 as x from edge order by ts_ns limit 1", "-2"),
+        ("select rank() over (order by ok) - 3 as x from edge where ts_ns = 7", "-2"),
+        // Of two rows big is 2^64-1.
+        ("select count(*) as x from edge where big > -1", "3"),
+        ("select count(*) as x from edge where big <> (-1)", "3"),
+        ("select count(*) as x from edge where -1 < big", "3"),
+        ("select count(*) as x from edge where big between -1 and 5", "1"),
+        ("select count(*) as x from edge where least = -1", "0"),
+        ("select count(*) as x from edge where ret < -4", "1"),
+        // One is null.
+        ("select count(*) as x from edge where ok is true", "1"),
+        ("select count(*) as x from edge where ok is not true", "2"),
+        ("select count(*) as x from edge where ok is false", "1"),
+        ("select count(*) as x from edge where ok is not false", "2"),
+        ("select count(*) as x from edge where not ((ret > 5) is true)", "3"),
+        ("select ok is not true as x from edge where ts_ns = 8", "true"),
+    ] {
+        assert_eq!(sql(&dir, "a.trace -F csv", query).exits(1).text(), format!("x\n{expected}\n"), "{query}");
+    }
+}
+
+#[test]
+fn aggregates_and_windows_of_other_rows_are_refused() {
+    const OTHERS: &str =
+        "polars takes that of all rows and not of the window's; work it out with GROUP BY, and join that";
+    const NESTED: &str =
+        "an aggregate of aggregates; work out the inner ones in a part of WITH, with GROUP BY, and ask that";
+    const NULLS: &str = "in windows nulls come first, wherever they are asked for; order by x IS NULL before x";
+    const WHOLE: &str =
+        "with ORDER BY polars takes it of the whole window, not up to the row; only sum, min, max and count run along";
+
+    let dir = Dir::with([("a.trace", &edges()), ("a.trace-events", EDGES)]);
+    for (select, why) in [
+        ("quantile_disc(big, 0.5) over (partition by pid)", OTHERS),
+        ("CORR(big, ret) over w", OTHERS),
+        ("count(distinct ret) over ()", OTHERS),
+        ("sum(count(*)) over ()", NESTED),
+        ("sum(max(ret))", NESTED),
+        ("rank() over (order by ret nulls last)", NULLS),
+        ("avg(ret) over (partition by pid order by ts_ns)", WHOLE),
+        ("median(ret) over v", WHOLE),
+        ("row_number()", "it wants OVER (ORDER BY ...)"),
+    ] {
+        let query = format!(
+            "select {select} as x from edge group by pid window w as (partition by pid), u as (order by ts_ns), v as u"
+        );
+        let run = sql(&dir, "a.trace", &query).exits(2);
+        assert!(run.stderr.trim_end().ends_with(&format!(": {why}")), "{query}: {}", run.stderr);
+    }
+    let run = sql(&dir, "a.trace", "select ts_ns from edge where ts_ns > 1 and max(ret) > 1").exits(2);
+    let expected = "error: WHERE ts_ns > 1 AND max(ret) > 1: what groups come to is asked for in HAVING\n";
+    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+    // What runs along, or is of the whole window in SQL as well.
+    for (select, expected) in [
+        ("sum(ret) over (order by ts_ns)", "0\n0\n-5\n"),
+        ("avg(ret) over (partition by pid)", "0\n0\n-5\n"),
+        ("count(distinct ret) over (partition by pid)", "1\n1\n1\n"),
+    ] {
+        let query = format!("select {select} as x from edge order by ts_ns");
+        assert_eq!(sql(&dir, "a.trace -F csv", &query).exits(1).text(), format!("x\n{expected}"), "{query}");
+    }
+}

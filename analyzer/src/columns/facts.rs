@@ -14,7 +14,6 @@ pub(crate) struct FileFacts {
     event: Option<String>,
     gaps: Vec<Value>,
     gap_count: u64,
-    dropped: u64,
     /// Stretches that could not be read, and ends that are cut; the first ones one by one.
     missing: Vec<Value>,
     missing_count: u64,
@@ -23,20 +22,12 @@ pub(crate) struct FileFacts {
 impl FileFacts {
     /// Of a file of one event, or of many.
     pub(crate) fn new(event: Option<&str>) -> Self {
-        Self {
-            event: event.map(str::to_owned),
-            gaps: Vec::new(),
-            gap_count: 0,
-            dropped: 0,
-            missing: Vec::new(),
-            missing_count: 0,
-        }
+        Self { event: event.map(str::to_owned), gaps: Vec::new(), gap_count: 0, missing: Vec::new(), missing_count: 0 }
     }
 
     /// Takes in a gap.
     pub(crate) fn add_gap(&mut self, record: &DroppedRecord) {
         self.gap_count += 1;
-        self.dropped = self.dropped.saturating_add(record.known_count().unwrap_or_default());
         if self.gaps.len() < MAX_GAPS {
             self.gaps.push(json!({ "noticed_ns": record.timestamp_ns, "count": record.known_count() }));
         }
@@ -69,14 +60,16 @@ impl FileFacts {
 
     /// What is known behind the last one.
     pub(crate) fn in_the_end(&self, sources: &[FileSummary]) -> impl Iterator<Item = (String, String)> + use<> {
-        let facts = [("sources", Self::sources(sources)), ("gaps", self.gaps())];
+        let facts = [("sources", Self::sources(sources)), ("gaps", self.gaps(sources))];
         facts.into_iter().map(|(key, value)| (key_of(key), value.to_string()))
     }
 
     /// The gaps, and what could not be read; the first ones one by one.
-    pub(crate) fn gaps(&self) -> Value {
+    pub(crate) fn gaps(&self, sources: &[FileSummary]) -> Value {
+        // Not what the records add up to, which in version 0 means something only modulo 2^32.
+        let dropped = sources.iter().fold(0_u64, |dropped, source| dropped.saturating_add(source.dropped));
         let missing = json!({ "count": self.missing_count, "list": self.missing });
-        json!({ "count": self.gap_count, "dropped": self.dropped, "list": self.gaps, "missing": missing })
+        json!({ "count": self.gap_count, "dropped": dropped, "list": self.gaps, "missing": missing })
     }
 
     /// The files that it was made from.

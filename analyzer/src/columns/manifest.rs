@@ -65,7 +65,7 @@ impl Manifest {
             partition: partition.names().map(str::to_owned).collect(),
             traces: FileFacts::sources(traces),
             records,
-            gaps: facts.gaps(),
+            gaps: facts.gaps(traces),
             is_damaged,
             files,
         }

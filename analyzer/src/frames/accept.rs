@@ -1,16 +1,19 @@
 //! Which queries are run: those that polars understands, and answers as SQL has it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, OrderByKind, Query,
-    Select, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, Visitor,
+    BinaryOperator, Distinct, DuplicateTreatment, Expr, Function, FunctionArguments, GroupByExpr, JoinConstraint,
+    JoinOperator, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, Select, SetExpr, Statement, TableFactor,
+    TableWithJoins, Value, Visit, Visitor, WindowSpec, WindowType,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use super::rewrite::rewrite;
 
 /// Words, numbers and signs of a query. With more, taking it in could go too deep, before it can be told how deep.
 const MAX_TOKENS: usize = 20_000;
@@ -34,16 +37,20 @@ pub(super) fn check(sql: &str, is_table: impl Fn(&str) -> bool) -> Result<String
     // As polars parses.
     let options = ParserOptions { trailing_commas: true, ..ParserOptions::default() };
     let parser = Parser::new(&GenericDialect).with_options(options).try_with_sql(&sql);
-    let Ok(statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(sql) };
+    let Ok(mut statements) = parser.and_then(|mut parser| parser.parse_statements()) else { return Ok(sql) };
     for statement in &statements {
         if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
             bail!("a trace is only asked: a query begins with SELECT or WITH, or with EXPLAIN in front of these");
         }
-        if let ControlFlow::Break(why) = statement.visit(&mut Refusal { is_table: &is_table, depth: 0, parts: 0 }) {
+        let mut refusal = Refusal { is_table: &is_table, depth: 0, parts: 0, windows: HashMap::new() };
+        if let ControlFlow::Break(why) = statement.visit(&mut refusal) {
             bail!(why);
         }
     }
-    Ok(sql)
+    if !rewrite(&mut statements) {
+        return Ok(sql);
+    }
+    Ok(statements.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
 /// Puts a decimal point into numbers such as 1e9, which polars takes for numbers only then.
@@ -71,6 +78,8 @@ struct Refusal<'a> {
     depth: usize,
     /// Up to there.
     parts: usize,
+    /// Those with a name.
+    windows: HashMap<String, NamedWindowExpr>,
 }
 
 impl Refusal<'_> {
@@ -83,6 +92,130 @@ impl Refusal<'_> {
             "the query is made of more than {MAX_PARTS} queries, joins, and parts of WITH and UNION; ask for less at once"
         ))
     }
+
+    /// Refuses aggregates and windows that polars works out of other rows than those that SQL has for them.
+    fn check_function(&self, function: &Function) -> ControlFlow<String> {
+        let name = &*function_name(function);
+        let refused = |why: &str| ControlFlow::Break(format!("{function}: {why}"));
+        if is_aggregate(name) && has_aggregate(&function.args) {
+            return refused(
+                "an aggregate of aggregates; work out the inner ones in a part of WITH, with GROUP BY, and ask that",
+            );
+        }
+        let Some(over) = &function.over else {
+            let needs_window = ["row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value"];
+            return if needs_window.contains(&name) {
+                refused("it wants OVER (ORDER BY ...)")
+            } else {
+                ControlFlow::Continue(())
+            };
+        };
+        let Some(window) = self.window(over) else { return ControlFlow::Continue(()) };
+        let is_distinct = matches!(&function.args, FunctionArguments::List(list)
+            if list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
+        if ["quantile_cont", "quantile_disc", "corr", "covar", "covar_pop", "covar_samp"].contains(&name)
+            || (is_distinct && window.partition_by.is_empty())
+        {
+            return refused(
+                "polars takes that of all rows and not of the window's; work it out with GROUP BY, and join that",
+            );
+        }
+        if window.order_by.iter().any(|by| by.options.nulls_first.is_some()) {
+            return refused("in windows nulls come first, wherever they are asked for; order by x IS NULL before x");
+        }
+        let runs = ["sum", "min", "max", "count"].contains(&name);
+        if is_aggregate(name) && !runs && !window.order_by.is_empty() {
+            return refused(
+                "with ORDER BY polars takes it of the whole window, not up to the row; only sum, min, max and count run along",
+            );
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn window<'w>(&'w self, over: &'w WindowType) -> Option<&'w WindowSpec> {
+        let mut name = match over {
+            WindowType::WindowSpec(window) => return Some(window),
+            WindowType::NamedWindow(name) => name,
+        };
+        // As many steps as there are names, so that a circle ends.
+        for _ in 0..=self.windows.len() {
+            match self.windows.get(&name.value)? {
+                NamedWindowExpr::WindowSpec(window) => return Some(window),
+                NamedWindowExpr::NamedWindow(other) => name = other,
+            }
+        }
+        None
+    }
+}
+
+/// What a function is called, in lower case.
+pub(super) fn function_name(function: &Function) -> String {
+    function.name.to_string().to_ascii_lowercase()
+}
+
+fn is_aggregate(name: &str) -> bool {
+    const NAMES: [&str; 24] = [
+        "avg",
+        "corr",
+        "count",
+        "covar",
+        "covar_pop",
+        "covar_samp",
+        "first",
+        "last",
+        "max",
+        "median",
+        "min",
+        "mode",
+        "quantile_cont",
+        "quantile_disc",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "stdev",
+        "stdev_samp",
+        "sum",
+        "var",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Whether there is an aggregate in a term that is not one over a window.
+fn has_aggregate(term: &impl Visit) -> bool {
+    /// Queries within have rows of their own.
+    struct Found {
+        queries: usize,
+    }
+
+    impl Visitor for Found {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Function(function)
+                    if self.queries == 0 && function.over.is_none() && is_aggregate(&function_name(function)) =>
+                {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    term.visit(&mut Found { queries: 0 }).is_break()
 }
 
 impl Visitor for Refusal<'_> {
@@ -107,6 +240,11 @@ impl Visitor for Refusal<'_> {
         if let GroupByExpr::Expressions(by, _) = &select.group_by {
             by.iter().try_for_each(|by| check_place("GROUP BY", by))?;
         }
+        if let Some(condition) = select.selection.as_ref().filter(|condition| has_aggregate(*condition)) {
+            return ControlFlow::Break(format!("WHERE {condition}: what groups come to is asked for in HAVING"));
+        }
+        let windows = select.named_window.iter();
+        self.windows.extend(windows.map(|NamedWindowDefinition(name, window)| (name.value.clone(), window.clone())));
         if let Some(Distinct::On(on)) = &select.distinct {
             on.iter().try_for_each(|on| check_place("DISTINCT ON", on))?;
         }
@@ -146,7 +284,7 @@ impl Visitor for Refusal<'_> {
                 if is_empty && ["greatest", "least"].iter().any(|other| name.eq_ignore_ascii_case(other)) {
                     return ControlFlow::Break(format!("{expr}: there is nothing to choose from"));
                 }
-                ControlFlow::Continue(())
+                self.check_function(function)
             }
             _ => ControlFlow::Continue(()),
         }
@@ -265,7 +403,7 @@ fn check_condition(condition: &Expr, joined: Option<&str>, is_inner: bool) -> Co
     }
 }
 
-const fn is_comparison(op: &BinaryOperator) -> bool {
+pub(super) const fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }

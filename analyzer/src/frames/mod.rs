@@ -25,6 +25,7 @@ mod bounds;
 mod builders;
 mod convert;
 mod gaps;
+mod rewrite;
 mod scan;
 mod source;
 mod sql;
