@@ -524,3 +524,16 @@ fn row_groups_come_in_their_order() {
     // Groups are of 16 MiB; in a data set all events together wait for no more than 64 MiB.
     assert_eq!(found, "2 60000\n4 120000\n2 60000\n2 60000\n");
 }
+
+#[test]
+fn what_version_0_lost_is_what_it_means() {
+    let file = "old/v0-1.1-s390x.trace";
+    let Some(traces) = shared::traces("what_version_0_lost_is_what_it_means", file) else { return };
+    let dir = Dir::new();
+    let [trace, events] = [file.to_owned(), format!("{file}-events")].map(|name| traces.path(&name));
+    dir.call("export -o fleet --source old").arg(trace.to_str().unwrap()).arg(events.to_str().unwrap()).run().exits(0);
+    let manifest: Json = serde_json::from_slice(&dir.read("fleet/_manifest/old.json")).unwrap();
+    // Modulo 2^32, as the folder's README has it.
+    assert_eq!(manifest["gaps"]["dropped"], 87);
+    assert_eq!(manifest["gaps"]["list"][1]["count"], 4_294_967_090_u64);
+}
