@@ -124,6 +124,7 @@ pub(crate) struct FileSummary {
     pub(crate) ids: Option<String>,
     pub(crate) mappings: u64,
     /// How many events are known to be missing.
+    #[cfg_attr(not(feature = "columns"), expect(dead_code))]
     pub(crate) dropped: u64,
     /// How many bytes were understood, header included.
     pub(crate) bytes: u64,
