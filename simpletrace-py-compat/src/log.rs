@@ -300,9 +300,8 @@ fn start(
         return Ok(RecoveringReader::assuming(source, Header { version, byte_order }));
     }
     if !read_header {
-        // The first word is the type of a record, 1.
-        let head = source.peek(8).map_err(|error| raised(shared, error))?;
-        let byte_order = if head.starts_with(&[0; 7]) { ByteOrder::Big } else { ByteOrder::Little };
+        let head = source.peek(HEADER_BYTES).map_err(|error| raised(shared, error))?;
+        let byte_order = ByteOrder::of_first_record(head);
         return Ok(RecoveringReader::assuming(source, Header { version: Version::V4, byte_order }));
     }
     // Told apart from damage further on.

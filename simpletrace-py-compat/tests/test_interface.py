@@ -189,6 +189,15 @@ class Interface(Case):
             self.assertEqual(self.see(None, io.BytesIO(trace.bytes), read_header=False), expected)
             self.assertEqual(list(simpletrace.read_trace_records(io.StringIO(EVENTS), io.BytesIO(trace.bytes), False))[1][1:], ("nothing", 20, 7))
 
+    def test_without_a_header_and_with_a_mapping_first(self):
+        """Its type and its id say nothing of the byte order, only the length of its name does."""
+        for order in "<>":
+            trace = Trace(order, header=False)
+            trace.map(0, "nothing").event(0, 10).event(2, 20, 1).map(50, "ready").event(50, 30, 0)
+            expected = [("nothing", (), 10, 7), ("ready", (1,), 20, 7), ("ready", (0,), 30, 7)]
+            self.assertEqual(self.see(None, io.BytesIO(trace.bytes), False), expected)
+            self.assertEqual(self.see(None, self.file("headless", trace.bytes), False), expected)
+
     def test_analyzer2_gets_the_rest_by_keyword(self):
         seen = []
 
