@@ -16,6 +16,8 @@ use simpletrace_format::{
     MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
+#[cfg(feature = "columns")]
+use crate::filter::matches;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
@@ -705,6 +707,16 @@ impl Trace {
             let is_met = || self.kinds.iter().any(|kind| kind.name == *name);
             *name != DROPPED && !mapped && !self.kinds.declared().contains(name) && !is_met()
         })
+    }
+
+    /// Patterns with a `*` that ask for events, and that no event is called by, if the names that files map were kept.
+    #[cfg(feature = "columns")]
+    pub(crate) fn unmatched_patterns(&self) -> impl Iterator<Item = &str> {
+        let known = || {
+            let met = self.kinds.iter().map(|kind| kind.name.as_str());
+            met.chain(self.kinds.declared().names()).chain(self.mapped_names()).chain([DROPPED])
+        };
+        self.selection.globs.wanted_patterns().filter(move |pattern| !known().any(|name| matches(pattern, name)))
     }
 
     /// Says which events a filter leaves out because of their arguments' types.
