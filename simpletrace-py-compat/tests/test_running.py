@@ -268,6 +268,11 @@ class Running(Case):
             gc.collect()
             self.assertIsNone(gone())
 
+    def test_stdout_may_be_closed(self):
+        command = 'exec "$0" -m simpletrace "$1" "$2" >&-'
+        child = subprocess.run(["sh", "-c", command, sys.executable, self.events, self.log], stderr=subprocess.PIPE)
+        self.assertEqual((child.returncode, child.stderr), (0, b""))
+
     def test_threads(self):
         """Several at once, each its own records in its own order; one of them raises."""
         log = self.file("many", many(30_000, 2))
