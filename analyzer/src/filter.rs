@@ -161,6 +161,12 @@ impl Globs {
         self.globs.iter().map(|glob| glob.pattern.as_str()).filter(|pattern| !pattern.contains('*'))
     }
 
+    /// Returns the patterns with a `*` that do not take events out.
+    #[cfg(feature = "columns")]
+    pub(crate) fn wanted_patterns(&self) -> impl Iterator<Item = &str> {
+        self.globs.iter().filter(|glob| glob.adds && glob.pattern.contains('*')).map(|glob| glob.pattern.as_str())
+    }
+
     /// Returns the only event that can be selected, if it is asked for by its plain name.
     pub(crate) fn only_name(&self) -> Option<&str> {
         match &self.globs[..] {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use simpletrace_format::events::{EventIndex, Numbering, SeenIds};
-use simpletrace_format::{ByteOrder, Record, StreamReader, Version};
+use simpletrace_format::{Record, StreamReader, Version};
 
 use crate::input::Input;
 
@@ -59,9 +59,4 @@ fn seen_ids(path: &Path) -> Option<SeenIds> {
         }
     }
     Some(seen)
-}
-
-/// The byte order of a file without a header: its first word is a record's type, 1.
-pub(crate) fn first_byte_order(head: &[u8]) -> ByteOrder {
-    if head.starts_with(&[0; 7]) { ByteOrder::Big } else { ByteOrder::Little }
 }

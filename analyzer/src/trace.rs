@@ -16,10 +16,12 @@ use simpletrace_format::{
     MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
 };
 
+#[cfg(feature = "columns")]
+use crate::filter::matches;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
-use crate::formats::{Formats, first_byte_order};
+use crate::formats::Formats;
 use crate::input::{BeforeWait, Input, Part, is_not_found};
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
@@ -150,6 +152,8 @@ struct Section<'d> {
     slots: Vec<usize>,
     /// The declarations by their places, if the file does not name its events; how they are counted, and why so.
     places: Option<LookupById<'d>>,
+    /// How many slots are theirs, the first.
+    placed: usize,
     numbering: Option<Numbering>,
     ids: Option<String>,
     mappings: u64,
@@ -187,6 +191,7 @@ impl<'d> Section<'d> {
             header,
             at,
             slots: vec![NOT_MET; names.len()],
+            placed: names.len(),
             names,
             places,
             numbering,
@@ -294,6 +299,8 @@ fn take_mapping(
     }
     match section.names.map(record) {
         Mapped::New(_) => section.slots.push(NOT_MET),
+        // Of an id that was a mere place so far.
+        Mapped::Moved { before, .. } if (before as usize) < section.placed => section.slots.push(NOT_MET),
         Mapped::Moved { before, .. } => {
             findings.count_moved(record, section.names.name(before), file);
             section.slots.push(NOT_MET);
@@ -496,7 +503,7 @@ impl Trace {
         // As the place of what is told: offsets are those of what was compressed.
         let file = if input.is_compressed { format!("{name} (decompressed)") } else { name.clone() };
         let path = input.path.clone().filter(|_| input.progress().total.is_some());
-        let headerless = self.formats.no_header.then(|| first_byte_order(input.head()));
+        let headerless = self.formats.no_header.then(|| ByteOrder::of_first_record(input.head()));
         let mut stretch = self.begin_file(&input, clock);
         let bytes = match input.read_ahead(self.before_wait.clone()) {
             Ok(bytes) => bytes,
@@ -548,11 +555,13 @@ impl Trace {
                             let index = &mut section.slots[slot as usize];
                             if *index == NOT_MET {
                                 let name = section.names.name(slot);
+                                // A name behind those of the declarations is from a mapping record.
+                                let is_place = (slot as usize) < section.placed;
                                 *index = match &section.places {
-                                    Some(places) => {
+                                    Some(places) if is_place => {
                                         self.kinds.placed(record.id, places, section.header.version, &self.selection)
                                     }
-                                    None => self.kinds.mapped(name, &self.selection),
+                                    _ => self.kinds.mapped(name, &self.selection),
                                 };
                             }
                             *index
@@ -702,6 +711,16 @@ impl Trace {
             let is_met = || self.kinds.iter().any(|kind| kind.name == *name);
             *name != DROPPED && !mapped && !self.kinds.declared().contains(name) && !is_met()
         })
+    }
+
+    /// Patterns with a `*` that ask for events, and that no event is called by, if the names that files map were kept.
+    #[cfg(feature = "columns")]
+    pub(crate) fn unmatched_patterns(&self) -> impl Iterator<Item = &str> {
+        let known = || {
+            let met = self.kinds.iter().map(|kind| kind.name.as_str());
+            met.chain(self.kinds.declared().names()).chain(self.mapped_names()).chain([DROPPED])
+        };
+        self.selection.globs.wanted_patterns().filter(move |pattern| !known().any(|name| matches(pattern, name)))
     }
 
     /// Says which events a filter leaves out because of their arguments' types.

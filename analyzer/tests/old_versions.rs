@@ -86,6 +86,27 @@ fn records_without_a_header_are_numbered_by_the_declarations() {
 }
 
 #[test]
+fn records_without_a_header_may_name_their_ids() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let file = sample::trace(order, |writer| {
+            // First, so that its type tells nothing of the byte order.
+            writer.mapping(EventId(0), "idle")?;
+            writer.event(EventId(0), 5, 1, &[])?;
+            writer.event(EventId(3), 6, 1, &[])?;
+            writer.mapping(EventId(50), "disk_read")?;
+            writer.event(EventId(50), 7, 1, &[Value::Pointer(0x7f00), Value::Unsigned(9), Value::Unsigned(8)])
+        });
+        let dir = Dir::with([("t.stp", &file[24..]), ("ev", sample::EVENTS)]);
+        let run = dir.run("decode --no-header t.stp ev -F compat").exits(0);
+        assert_eq!(
+            run.text(),
+            "idle 0.000 pid=1 \nidle 0.001 pid=1 \ndisk_read 0.001 pid=1 disk=0x7f00 sector=0x9 count=0x8\n"
+        );
+        dir.run("check --no-header t.stp ev").exits(0);
+    }
+}
+
+#[test]
 fn without_declarations_old_ids_are_unknown_and_nothing_is_lost() {
     let trace = "old/v2-1.3-x86_64.trace";
     let Some(dir) = shared::traces("without_declarations_old_ids_are_unknown_and_nothing_is_lost", trace) else {

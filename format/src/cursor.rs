@@ -2,6 +2,8 @@
 
 use byteorder::{BigEndian, ByteOrder as _, LittleEndian};
 
+use crate::MAX_NAME_BYTES;
+
 /// The byte order of a file, which is that of the machine that recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
@@ -14,6 +16,22 @@ pub enum ByteOrder {
 impl ByteOrder {
     /// The byte order of the machine that runs this code.
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+
+    /// The byte order of records of version 4 that no file header precedes, by their first bytes: 20 are enough.
+    ///
+    /// The first word is the type of a record, 1 for an event. That of a mapping is 0 either way, but the length of its name is possible
+    /// only one way.
+    #[must_use]
+    pub fn of_first_record(head: &[u8]) -> Self {
+        let is_big = match head.first_chunk() {
+            Some(&[0, 0, 0, 0, 0, 0, 0, 0]) => {
+                let length = head.get(16..).and_then(<[u8]>::first_chunk);
+                length.is_some_and(|length| (1..=MAX_NAME_BYTES).contains(&Self::Big.u32(length)))
+            }
+            _ => head.starts_with(&[0; 7]),
+        };
+        if is_big { Self::Big } else { Self::Little }
+    }
 
     #[inline]
     pub(crate) fn u32(self, bytes: &[u8; 4]) -> u32 {

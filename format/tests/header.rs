@@ -24,6 +24,23 @@ fn a_header_alone_is_a_valid_file_without_records() {
 }
 
 #[test]
+fn the_byte_order_without_a_header_is_that_of_the_first_record() {
+    let order = |head: &[u8]| ByteOrder::of_first_record(head);
+    for (bytes, byte_order) in Bytes::both_orders().into_iter().zip(ORDERS) {
+        let event = bytes.clone().event(1, 2, 3, |args| args).build();
+        assert_eq!(order(&event), byte_order);
+        for length in [1, 255, 256, 1024] {
+            let mapping = bytes.clone().mapping(0, &"n".repeat(length)).build();
+            assert_eq!(order(&mapping[..20]), byte_order, "{length}");
+        }
+    }
+    // Where nothing speaks for either.
+    for head in [&[][..], &[0; 19], &[0; 24], &[0xff; 24]] {
+        assert_eq!(order(head), ByteOrder::Little);
+    }
+}
+
+#[test]
 fn the_header_bytes_are_those_that_a_file_of_either_order_starts_with() {
     let little = b"\xff\xff\xff\xff\xff\xff\xff\xff\xb4\x29\xa4\x0a\xcb\x77\xb1\xf2\x04\0\0\0\0\0\0\0";
     let big = b"\xff\xff\xff\xff\xff\xff\xff\xff\xf2\xb1\x77\xcb\x0a\xa4\x29\xb4\0\0\0\0\0\0\0\x04";

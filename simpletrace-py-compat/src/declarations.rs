@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::{PyTraverseError, PyVisit};
 use simpletrace_format::events::{
     ArgType, Diagnostic, EventDecl, EventIndex, Lookup, Mode, Numbering, Severity, TcgHalf, parse,
 };
@@ -87,6 +88,11 @@ impl Declarations {
         let Some(name) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
         let help = self.index.nearest(name).map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
         Err(PyValueError::new_err(format!("{} declares no '{name}'{help}", self.file_name)))
+    }
+
+    /// Shows the garbage collector the script's own events.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.given.iter().flat_map(HashMap::values).try_for_each(|event| visit.call(event))
     }
 
     pub(crate) fn index(&self) -> &Arc<EventIndex> {

@@ -59,8 +59,15 @@ pub(crate) fn of_damage(file: &str, damage: &Damage) -> PyErr {
 }
 
 /// Why a file is none that can be read: of the kind that simpletrace.py stops with.
-pub(crate) fn of_header(file: &str, error: &simpletrace_format::Error) -> PyErr {
-    let message = format!("{file}: {error}");
+pub(crate) fn of_header(file: &str, head: &[u8], error: &simpletrace_format::Error) -> PyErr {
+    let hint = match head {
+        [0x1f, 0x8b, ..] => "; it is compressed: pass gzip.open(path) instead",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            "; it is compressed with zstd: decompress it first, or pass what `zstd -dc` writes"
+        }
+        _ => "",
+    };
+    let message = format!("{file}: {error}{hint}");
     match error.kind() {
         ErrorKind::HeaderCut(_) => exception("simpletrace", "SimpleException", message),
         _ => PyValueError::new_err(message),

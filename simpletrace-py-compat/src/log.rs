@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use simpletrace_format::events::{LookupById, Numbering, SeenIds};
 use simpletrace_format::{
     ByteOrder, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered, RecoveringReader,
@@ -67,6 +68,10 @@ struct Trace {
     kinds: HashMap<(String, bool), (u32, State)>,
     faults: Faults,
     left: u64,
+    /// The script's file object and where it stood, if it can be put elsewhere.
+    begin: Option<(Py<PyAny>, u64)>,
+    /// Whether all was handed over up to where the reader is, and that is not the end.
+    is_between: bool,
 }
 
 impl Trace {
@@ -113,6 +118,8 @@ impl Trace {
             kinds: HashMap::new(),
             faults: Faults::default(),
             left: u64::MAX,
+            begin: named.begin(),
+            is_between: true,
         };
         trace.begin_names();
         Ok(trace)
@@ -125,8 +132,21 @@ impl Trace {
         self.dropped = State::Unresolved;
     }
 
+    /// Puts the script's file object behind the last record that was handed over, as if no more had been read.
+    fn put_back(&mut self, py: Python<'_>) {
+        if let Some((object, begin)) = self.begin.take().filter(|_| self.is_between) {
+            // One that is closed meanwhile stands nowhere.
+            let _ = object.call_method1(py, "seek", (begin + self.reader.offset(),));
+        }
+    }
+
     /// Hands records to `visitor` until it wants no more, or there are none.
     fn for_each(&mut self, visitor: &mut impl Visitor) -> PyResult<()> {
+        self.is_between = false;
+        self.read(visitor)
+    }
+
+    fn read(&mut self, visitor: &mut impl Visitor) -> PyResult<()> {
         while self.left > 0 {
             let item = match self.reader.next_item() {
                 Ok(Some(item)) => item,
@@ -227,7 +247,10 @@ impl Trace {
                     self.left -= 1;
                     match visitor.take(&taking)? {
                         (Taken::Whole, true) => {}
-                        (Taken::Whole, false) => return Ok(()),
+                        (Taken::Whole, false) => {
+                            self.is_between = true;
+                            return Ok(());
+                        }
                         (Taken::Short, _) => {
                             let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
                             let fault =
@@ -244,6 +267,7 @@ impl Trace {
                 State::LeftOut | State::Unresolved => {}
             }
         }
+        self.is_between = true;
         Ok(())
     }
 }
@@ -300,17 +324,16 @@ fn start(
         return Ok(RecoveringReader::assuming(source, Header { version, byte_order }));
     }
     if !read_header {
-        // The first word is the type of a record, 1.
-        let head = source.peek(8).map_err(|error| raised(shared, error))?;
-        let byte_order = if head.starts_with(&[0; 7]) { ByteOrder::Big } else { ByteOrder::Little };
+        let head = source.peek(HEADER_BYTES).map_err(|error| raised(shared, error))?;
+        let byte_order = ByteOrder::of_first_record(head);
         return Ok(RecoveringReader::assuming(source, Header { version: Version::V4, byte_order }));
     }
     // Told apart from damage further on.
     let head = source.peek(HEADER_BYTES).map_err(|error| raised(shared, error))?;
-    Header::parse(head).map_err(|error| of_header(name, &error))?;
+    Header::parse(head).map_err(|error| of_header(name, head, &error))?;
     RecoveringReader::new(source).map_err(|error| match error.kind() {
         ErrorKind::Io(_) => of_error(shared, &error),
-        _ => of_header(name, &error),
+        _ => of_header(name, &[], &error),
     })
 }
 
@@ -482,19 +505,40 @@ impl Log {
     }
 
     /// Gives up the trace and its file.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) {
         *self.shared.sink() = Sink::None;
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut opened) = opened {
+            opened.trace.put_back(py);
+        }
+        self.shared.forget_read();
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.shared.traverse(&visit)?;
+        // While it is held, somebody reads, and this is no garbage.
+        let Ok(opened) = self.opened.try_lock() else { return Ok(()) };
+        let Some(Opened { trace, kinds, .. }) = &*opened else { return Ok(()) };
+        if let Some((object, _)) = &trace.begin {
+            visit.call(object)?;
+        }
+        trace.declarations.traverse(&visit)?;
+        kinds.iter().try_for_each(|kind| visit.call(&kind.event))
+    }
+
+    fn __clear__(&self) {
+        let opened = self.opened.try_lock().ok().and_then(|mut opened| opened.take());
         drop(opened);
+        self.shared.forget_read();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
         this
     }
 
-    #[pyo3(signature = (*_reason))]
-    fn __exit__(&self, _reason: &Bound<'_, PyTuple>) {
-        self.close();
+    #[pyo3(signature = (*reason))]
+    fn __exit__(&self, reason: &Bound<'_, PyTuple>) {
+        self.close(reason.py());
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use simpletrace_format::events::ArgType;
 use simpletrace_format::{Args, Payload};
 
@@ -135,11 +136,18 @@ pub(crate) struct Shared {
     pub(crate) is_stale: Arc<AtomicBool>,
     /// What reading has raised: an `io::Error` in its place ends the reading.
     raised: Mutex<Option<PyErr>>,
+    /// The method of the script's object that reads some bytes.
+    read: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        Self { sink: Mutex::new(Sink::None), is_stale: Arc::default(), raised: Mutex::default() }
+        Self {
+            sink: Mutex::new(Sink::None),
+            is_stale: Arc::default(),
+            raised: Mutex::default(),
+            read: Mutex::default(),
+        }
     }
 
     /// The sink. Only the thread that reads the trace ever asks for it.
@@ -157,6 +165,27 @@ impl Shared {
     pub(crate) fn take_stale(&self) -> bool {
         // Relaxed: the same thread has stored it.
         self.is_stale.load(Ordering::Relaxed) && self.is_stale.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_read(&self, read: Py<PyAny>) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+    }
+
+    pub(crate) fn read(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|read| read.clone_ref(py))
+    }
+
+    /// Gives up what reads.
+    pub(crate) fn forget_read(&self) {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(read);
+    }
+
+    /// Shows the garbage collector what reads.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Held by who is no garbage.
+        let Ok(read) = self.read.try_lock() else { return Ok(()) };
+        read.as_ref().map_or(Ok(()), |read| visit.call(read))
     }
 
     /// Keeps an exception for who started the reading.

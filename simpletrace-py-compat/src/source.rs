@@ -1,12 +1,13 @@
 //! Where the bytes of a trace come from.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError};
+use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -15,14 +16,14 @@ use crate::sink::Shared;
 /// How much is asked of a Python object at a time, in bytes: what a pipe holds by default on Linux.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// How long Ctrl-C may have to wait while a regular file is read and nobody is called.
+/// How long Ctrl-C may have to wait while nobody is called.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 enum Input {
     /// A regular file, read without Python.
     File(File),
-    /// The method of a Python object that reads some bytes: what a pipe has, if it is one.
-    Object(Py<PyAny>),
+    /// A Python object, whose method to read is with [`Shared`]: the garbage collector has to find it.
+    Object,
 }
 
 /// The bytes of a trace.
@@ -70,6 +71,14 @@ impl<'py> Named<'py> {
         matches!(self, Self::Path(_) | Self::Object(_, Some(_)))
     }
 
+    /// Where it can be put back to, and by what: an object that can, and its position now.
+    pub(crate) fn begin(&self) -> Option<(Py<PyAny>, u64)> {
+        match self {
+            Self::Object(object, Some(position)) => Some((object.clone().unbind(), *position)),
+            _ => None,
+        }
+    }
+
     /// Starts reading, from the beginning or from where the object stood.
     pub(crate) fn open(&self, shared: &Arc<Shared>) -> PyResult<Source> {
         let input = match self {
@@ -78,11 +87,13 @@ impl<'py> Named<'py> {
                 if let Some(position) = position {
                     object.call_method1("seek", (*position,))?;
                 }
+                // `read1` reads what a pipe has, if it is one.
                 let read = match object.getattr("read1") {
                     Ok(read) => read,
                     Err(_) => object.getattr("read")?,
                 };
-                Input::Object(read.unbind())
+                shared.set_read(read.unbind());
+                Input::Object
             }
         };
         Ok(Source { input, ahead: Vec::new(), at: 0, shared: Arc::clone(shared), looked_for_signals: Instant::now() })
@@ -99,12 +110,13 @@ pub(crate) fn os_error(error: io::Error) -> PyErr {
 
 fn os_error_at(error: io::Error, path: &Path) -> PyErr {
     match error.raw_os_error() {
-        Some(number) => PyOSError::new_err((number, text_of(&error, number), path.to_owned())),
+        Some(number) => PyOSError::new_err((number, text_of(&error, number), path.as_os_str().to_owned())),
         None => error.into(),
     }
 }
 
-fn text_of(error: &io::Error, number: i32) -> String {
+/// What an error says, without the number, which Python puts before it.
+pub(crate) fn text_of(error: &impl fmt::Display, number: i32) -> String {
     let text = error.to_string();
     text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned()
 }
@@ -125,23 +137,27 @@ impl Source {
     }
 
     fn read_more(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Of an object, too: one that is written in C looks for none.
+        if self.looked_for_signals.elapsed() >= SIGNALS_EVERY {
+            check_signals(&self.shared)?;
+            self.looked_for_signals = Instant::now();
+        }
         match &mut self.input {
-            Input::File(file) => {
-                if self.looked_for_signals.elapsed() >= SIGNALS_EVERY {
-                    check_signals(&self.shared)?;
-                    self.looked_for_signals = Instant::now();
+            Input::File(file) => loop {
+                match file.read(buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => check_signals(&self.shared)?,
+                    result => return result.map_err(|error| self.shared.raise(os_error(error))),
                 }
-                loop {
-                    match file.read(buffer) {
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => check_signals(&self.shared)?,
-                        result => return result.map_err(|error| self.shared.raise(os_error(error))),
-                    }
-                }
-            }
-            Input::Object(read) => {
+            },
+            Input::Object => {
                 // What has been read goes to the script before it is waited for more.
                 self.shared.flush().map_err(|error| self.shared.raise(error))?;
-                Python::attach(|py| read_object(read.bind(py), buffer)).map_err(|error| self.shared.raise(error))
+                Python::attach(|py| {
+                    let read = self.shared.read(py);
+                    let read = read.ok_or_else(|| PyValueError::new_err("the trace is closed"))?;
+                    read_object(read.bind(py), buffer)
+                })
+                .map_err(|error| self.shared.raise(error))
             }
         }
     }

@@ -15,6 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Report, Source, Verdict};
 
+use crate::source::text_of;
+
 /// How long a signal may wait to be seen.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -65,6 +67,7 @@ type Found = (&'static str, Vec<String>, u64, u64);
 
 fn found(report: &Report) -> Found {
     let verdict = match report.verdict {
+        Verdict::Sound if !report.is_declared => "undeclared",
         Verdict::Sound => "sound",
         Verdict::Torn => "torn",
         Verdict::Damaged => "damaged",
@@ -364,8 +367,16 @@ fn stream_capsule<'py>(py: Python<'py>, batches: Box<dyn RecordBatchReader + Sen
 
 /// What the operating system is at fault for is an OSError of its kind, all else a ValueError.
 fn raised(error: Error) -> PyErr {
-    match error.io().and_then(std::io::Error::raw_os_error) {
-        Some(number) => PyOSError::new_err((number, error.to_string())),
-        None => PyValueError::new_err(error.to_string()),
+    /// What Linux has a directory called that is opened as a file.
+    const EISDIR: i32 = 21;
+
+    let Some(io) = error.io() else { return PyValueError::new_err(error.to_string()) };
+    let is_directory = io.kind() == std::io::ErrorKind::IsADirectory;
+    let Some(number) = io.raw_os_error().or(is_directory.then_some(EISDIR)) else {
+        return PyValueError::new_err(error.to_string());
+    };
+    match error.path() {
+        Some(path) => PyOSError::new_err((number, text_of(io, number), path.as_os_str().to_owned())),
+        None => PyOSError::new_err((number, text_of(&error, number))),
     }
 }

@@ -1,5 +1,6 @@
 """What scripts may call, and how they are called."""
 
+import collections
 import contextlib
 import functools
 import gzip
@@ -8,6 +9,7 @@ import io
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -188,6 +190,93 @@ class Interface(Case):
             self.assertEqual(self.see(None, io.BytesIO(trace.bytes), False), expected)
             self.assertEqual(self.see(None, io.BytesIO(trace.bytes), read_header=False), expected)
             self.assertEqual(list(simpletrace.read_trace_records(io.StringIO(EVENTS), io.BytesIO(trace.bytes), False))[1][1:], ("nothing", 20, 7))
+
+    def test_without_a_header_and_with_a_mapping_first(self):
+        """Its type and its id say nothing of the byte order, only the length of its name does."""
+        for order in "<>":
+            trace = Trace(order, header=False)
+            trace.map(0, "nothing").event(0, 10).event(2, 20, 1).map(50, "ready").event(50, 30, 0)
+            expected = [("nothing", (), 10, 7), ("ready", (1,), 20, 7), ("ready", (0,), 30, 7)]
+            self.assertEqual(self.see(None, io.BytesIO(trace.bytes), False), expected)
+            self.assertEqual(self.see(None, self.file("headless", trace.bytes), False), expected)
+
+    def test_options_may_be_anything_that_is_true_or_false(self):
+        for true in (1, "x", [0]):
+            self.assertEqual(self.see(None, None, true), SMALL)
+        self.assertEqual(self.see(typed=1)[1][1], (ADDRESS, 512, -5))
+        self.assertEqual(self.see(typed=0, strict="x"), SMALL)
+        self.assertEqual(self.see(strict=None), SMALL)
+        headless = Trace(header=False).event(3, 20).bytes
+        for false in (0, None, ""):
+            self.assertEqual(self.see(None, io.BytesIO(headless), false), [("nothing", (), 20, 7)])
+
+    def test_events_may_be_any_iterable(self):
+        with open(self.events) as file:
+            declared = tracetool.read_events(file, self.events)
+        for events in (
+            lambda: tuple(declared),
+            lambda: {event.name: event for event in declared}.values(),
+            lambda: collections.deque(declared),
+            lambda: (event for event in declared),
+        ):
+            self.assertEqual(self.see(events()), SMALL)
+            with open(self.log, "rb") as log:
+                simpletrace.read_trace_header(log)
+                self.assertEqual(len(list(simpletrace.read_trace_records(events(), log, True))), len(SMALL))
+        self.assertEqual(self.see(EVENTS.splitlines(True)), SMALL)
+        for wrong in (None, 3, [3], [None], b"events", [b"x"]):
+            with self.assertRaisesRegex(TypeError, "events are the path of a trace-events file"):
+                process(wrong, self.log, Seen())
+
+    def test_options_that_make_no_sense(self):
+        for kind, text, options in (
+            (ValueError, "limit=-1 is not between 0 and", {"limit": -1}),
+            (TypeError, "limit= takes a whole number, not 'x'", {"limit": "x"}),
+            (TypeError, "only= takes text, or a list of texts, not 5", {"only": 5}),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                process(self.events, self.log, Seen(), **options)
+            with self.assertRaisesRegex(kind, text), open(self.log, "rb") as log:
+                list(simpletrace.read_trace_records(self.events, log, True, **options))
+        with open(self.log, "rb") as log:
+            simpletrace.read_trace_header(log)
+            self.assertEqual(len(list(simpletrace.read_trace_records(self.events, log, True, only="open"))), 2)
+
+    def test_a_compressed_file_says_how(self):
+        with self.assertRaisesRegex(ValueError, r"it is compressed: pass gzip.open\(path\)"):
+            process(self.events, self.file("log.gz", gzip.compress(small())), Seen())
+        with self.assertRaisesRegex(ValueError, "zstd -dc"):
+            process(self.events, self.file("log.zst", b"\x28\xb5\x2f\xfd" + bytes(40)), Seen())
+
+    def test_a_file_stands_behind_the_last_record_that_was_handed_over(self):
+        trace = Trace().map(2, "ready")
+        ends = [len(trace.bytes)]
+        for number in range(20_000):
+            trace.event(2, number, 1)
+            ends.append(len(trace.bytes))
+        log = self.file("many", trace.bytes)
+        for opened in (open(log, "rb"), open(log, "rb", buffering=0), io.BytesIO(trace.bytes), gzip.open(self.file("z", gzip.compress(trace.bytes)))):
+            with opened as file:
+                self.see(None, file, limit=3)
+                self.assertEqual(file.tell(), ends[3])
+                file.seek(0)
+                simpletrace.read_trace_header(file)
+                records = simpletrace.read_trace_records(self.events, file, True)
+                for _ in range(5):
+                    next(records)
+                records.close()
+                self.assertEqual(file.tell(), ends[5])
+                # From there on.
+                kind, = struct.unpack("<Q", file.read(8))
+                self.assertEqual((kind, simpletrace.read_record(file)[1]), (1, 5))
+                self.assertEqual(len(list(simpletrace.read_trace_records(self.events, file, False))), 20_000 - 6)
+                self.assertEqual(file.tell(), ends[-1])
+        # Closed in between, and one that can only be read.
+        file = open(log, "rb")
+        records = simpletrace.read_trace_records(self.events, file, False)
+        file.close()
+        records.close()
+        self.assertEqual(len(self.see(None, types.SimpleNamespace(read=io.BytesIO(trace.bytes).read), limit=3)), 3)
 
     def test_analyzer2_gets_the_rest_by_keyword(self):
         seen = []

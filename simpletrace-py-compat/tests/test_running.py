@@ -14,6 +14,7 @@ import traceback
 import tracemalloc
 import unittest
 import warnings
+import weakref
 
 import simpletrace
 from simpletrace import Analyzer, Analyzer2, process
@@ -202,6 +203,75 @@ class Running(Case):
             process(self.events, log, Analyzer2())
         # And not when the file was read.
         self.assertLess(bytes_read() - begin, size)
+
+    def test_ctrl_c_while_an_object_is_read_that_is_written_in_c(self):
+        """As above, of files that Python has opened: none of its own code is run to read them."""
+        log = self.file("hole", small()[:24])
+        os.truncate(log, 1 << 34)
+
+        class Alarm(Exception):
+            pass
+
+        def rings(*args):
+            raise Alarm
+
+        def records(log):
+            simpletrace.read_trace_header(log)
+            list(simpletrace.read_trace_records(self.events, log, True))
+
+        before = signal.signal(signal.SIGALRM, rings)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        for read in (lambda log: process(self.events, log, Analyzer2()), records):
+            with open(log, "rb") as file, self.assertRaises(Alarm):
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                read(file)
+            # And not when the file was read.
+            with open(log, "rb", buffering=0) as file:
+                with self.assertRaises(Alarm):
+                    signal.setitimer(signal.ITIMER_REAL, 0.1)
+                    read(file)
+                self.assertLess(file.tell(), 1 << 34)
+
+    def test_a_log_that_refers_to_its_reading_is_collected(self):
+        class Reads:
+            def __init__(self, content):
+                self.read = io.BytesIO(content).read
+
+        class Own:
+            def __init__(self, content):
+                self.file = io.BytesIO(content)
+
+            def read(self, size):
+                return self.file.read(size)
+
+        with open(self.events) as file:
+            declared = simpletrace.read_events(file, self.events)
+        for kind in (Reads, Own):
+            log = kind(small()[24:])
+            records = simpletrace.read_trace_records(declared, log, True)
+            next(records)
+            log.records = records
+            gone = weakref.ref(log)
+            del log, records
+            gc.collect()
+            self.assertIsNone(gone(), kind)
+        # Of the native half alone, by what reads and by an event.
+        for through_event in (False, True):
+            log, events = Own(small()), simpletrace.read_events(io.StringIO(EVENTS), "x")
+            opened = simpletrace._native.Log(
+                events, "x", log, read_header=True, header=None, only=None, limit=None, typed=False, strict=False
+            )
+            next(opened)
+            (events[0] if through_event else log).opened = opened
+            gone = weakref.ref(events[0] if through_event else log)
+            del log, events, opened
+            gc.collect()
+            self.assertIsNone(gone())
+
+    def test_stdout_may_be_closed(self):
+        command = 'exec "$0" -m simpletrace "$1" "$2" >&-'
+        child = subprocess.run(["sh", "-c", command, sys.executable, self.events, self.log], stderr=subprocess.PIPE)
+        self.assertEqual((child.returncode, child.stderr), (0, b""))
 
     def test_threads(self):
         """Several at once, each its own records in its own order; one of them raises."""

@@ -264,7 +264,6 @@ class Trouble(Case):
             (ValueError, "not a trace", lambda: simpletrace.read(self.file("no.trace", b"\xff" * 30), events)),
             (TypeError, "", lambda: simpletrace.read(5)),
             (TypeError, "not from file objects", lambda: simpletrace.read(sys.stdin)),
-            (TypeError, "", lambda: simpletrace.read(trace, events, limit="many")),
         ):
             with self.assertRaisesRegex(kind, text):
                 quiet(call)
@@ -272,6 +271,94 @@ class Trouble(Case):
         self.assertEqual([len(batch) for batch in quiet(list, stream)], [1])
         with self.assertRaisesRegex(ValueError, "only once"):
             stream.__arrow_c_stream__()
+
+    def test_wrong_types_name_the_option_and_what_it_takes(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        for kind, text, options in (
+            (TypeError, "limit= takes a whole number, not 'many'", {"limit": "many"}),
+            (TypeError, "limit= takes a whole number, not 1.5", {"limit": 1.5}),
+            (ValueError, "limit=-1 is not between 0 and 18446744073709551615", {"limit": -1}),
+            (TypeError, "pid= takes a whole number, not '7'", {"pid": "7"}),
+            (TypeError, "pid= takes a whole number, not '7'", {"pid": ["7"]}),
+            (TypeError, "pid= takes a whole number, or a list of them, not 7.0", {"pid": 7.0}),
+            (ValueError, "pid=4294967296 is not between", {"pid": 1 << 32}),
+            (TypeError, "time= takes text, not 5", {"time": 5}),
+            (TypeError, "where= takes text, or a list of texts, not 5", {"where": 5}),
+            (TypeError, "columns= takes text, or a list of texts, not \\[1\\]", {"columns": [1]}),
+            (TypeError, "event= takes text, or a list of texts, not 5", {"event": 5}),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                simpletrace.read(trace, events, **options)
+        for text, options in (
+            ("operation= takes text, not 5", {"operation": 5}),
+            ("preset= takes text, not", {"preset": ["x"]}),
+            ("on= takes text, or a list of texts, not 5", {"operation": "open -> read", "on": 5}),
+            ("percentiles= takes numbers such as", {"operation": "open -> read", "percentiles": [None]}),
+            ("presets= takes a path, or a list of paths, not 5", {"presets": 5}),
+        ):
+            with self.assertRaisesRegex(TypeError, text):
+                simpletrace.latency(trace, events, **options)
+        with self.assertRaisesRegex(TypeError, "trace= takes a path, or a list of paths, not 5"):
+            simpletrace.read(5)
+
+    def test_numbers_of_other_kinds_and_truth(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        numpy = library("numpy", "Trouble")
+        read = lambda **options: quiet(simpletrace.read, trace, events, event="open", **options)
+        self.assertEqual(len(read(limit=numpy.int64(1), pid=numpy.uint32(7))), 1)
+        self.assertEqual(len(read(pid=numpy.array([7, 8]))), 2)
+        self.assertEqual(read(wall=1, strict="", read_header="x").column_names[1], "wall_ns")
+        operation = "open -> read"
+        table = quiet(simpletrace.latency, trace, events, operation, percentiles=numpy.array([50.0, 99.9]), without_suspects=1)
+        self.assertIn("p99_9_ns", table.column_names)
+
+    def test_an_empty_list_is_none(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        self.assertEqual(quiet(simpletrace.read, trace, events, event=[]), {})
+        self.assertEqual(quiet(simpletrace.read, trace, events, pid=[]), {})
+        self.assertEqual(len(quiet(simpletrace.read, trace, events, event="open", pid=())), 0)
+        self.assertEqual(len(quiet(simpletrace.read, trace, events, event=[], long=True)), 0)
+        self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[])), 0)
+        self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[7])), 1)
+
+    def test_without_declarations_a_warning_or_an_error_says_so(self):
+        trace = self.file("t.trace", small())
+        for call in (
+            lambda **strict: simpletrace.read(trace, event="open", **strict),
+            lambda **strict: simpletrace.read(trace, **strict)["open"],
+            lambda **strict: list(simpletrace.stream(trace, event="open", **strict))[0],
+        ):
+            with self.assertWarnsRegex(simpletrace.DamageWarning, "no trace-events file was given or found"):
+                self.assertEqual(call().column_names, ["ts_ns", "pid", "payload"])
+            with self.assertRaisesRegex(ValueError, "no trace-events file was given or found"):
+                call(strict=True)
+
+    def test_a_name_that_is_of_no_event_is_an_error_and_a_pattern_a_warning(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        for options in ({}, {"long": True}):
+            with self.assertRaisesRegex(ValueError, "no event is called opne; did you mean open?"):
+                simpletrace.read(trace, events, event=["opne", "ready"], **options)
+            with self.assertWarnsRegex(simpletrace.DamageWarning, r"no event is called as in the pattern blk_\*"):
+                simpletrace.read(trace, events, event=["blk_*", "ready"], **options)
+
+    def test_errors_of_files_are_those_of_open(self):
+        events, missing = self.file("e", EVENTS), str(self.folder / "missing")
+        for call in (lambda: simpletrace.read(missing, events), lambda: simpletrace.read(self.file("t.trace", small()), missing)):
+            with self.assertRaises(FileNotFoundError) as caught:
+                call()
+            self.assertEqual(str(caught.exception), f"[Errno 2] No such file or directory: {missing!r}")
+            self.assertEqual(str(caught.exception.filename), missing)
+        with self.assertRaises(IsADirectoryError) as caught:
+            simpletrace.read(str(self.folder), events)
+        self.assertEqual(str(caught.exception.filename), str(self.folder))
+
+    def test_a_warning_names_its_file_once(self):
+        events = self.file("e", EVENTS)
+        damaged = self.file("damaged.trace", small() + b"\xff" * 100)
+        for trace in (damaged, self.file("torn.trace", small()[:-1])):
+            with self.assertWarns(simpletrace.DamageWarning) as caught:
+                simpletrace.read(trace, events, event="ready")
+            self.assertEqual(str(caught.warning).count(trace), 1, caught.warning)
 
     def interrupt(self, child):
         """Presses Ctrl-C until the child has ended; it may be anywhere before the waiting at first."""

@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub(crate) mod parts;
 mod read_ahead;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use self::read_ahead::BeforeWait;
 use self::read_ahead::ReadAhead;
 use crate::render::printable;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 pub(crate) use files::{
     Declared, Files, MAX_FAULTS, allow_stdin_once, load_events, looks_like_events, open_two, read_events, read_small,
@@ -106,11 +107,11 @@ impl Input {
             let Some(path) = &self.path else { return Ok(stdin_file()?) };
             let file = File::open(path)?;
             if file.metadata()?.is_dir() {
-                bail!("it is a directory");
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory").into());
             }
             Ok(file)
         };
-        open().with_context(|| format!("cannot open {}", self.name))
+        open().with_context(|| CannotOpen { name: self.name.clone(), path: self.path.clone() })
     }
 
     fn decompress(&mut self, file: File) -> Result<Box<dyn Read + Send>> {
@@ -168,6 +169,21 @@ impl Input {
     /// Returns the first bytes, decompressed: [`HEAD_BYTES`] or all there are.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
+    }
+}
+
+/// Which file cannot be opened.
+#[derive(Debug)]
+pub(crate) struct CannotOpen {
+    name: String,
+    /// `None` for standard input.
+    #[cfg_attr(not(feature = "columns"), expect(dead_code))]
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl fmt::Display for CannotOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot open {}", self.name)
     }
 }
 

@@ -13,7 +13,7 @@ use simpletrace_format::{EventRecord, Value};
 
 use super::job::{Job, Next, Parts};
 use super::stream::{follow, with_metadata};
-use super::{BATCH_BYTES, Options, Report, Source, check_columns};
+use super::{BATCH_BYTES, Options, Report, Source, check_columns, check_names, say_undeclared};
 use crate::columns::{EventTable, Oddities, Wanted};
 use crate::filter::{DROPPED, Globs};
 use crate::render::WallClock;
@@ -160,6 +160,8 @@ impl Tables {
                 parts.send((place, self.tables[place].take()))
             }
         })?;
+        check_names(trace)?;
+        say_undeclared(trace);
         for name in plain.iter().filter(|name| trace.selects(name)) {
             if let Some(decl) = trace.kinds.declared().get(name).and_then(|found| found.event) {
                 self.add(name, Some(&decl));

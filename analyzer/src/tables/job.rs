@@ -74,6 +74,7 @@ impl<P: Send + 'static, E: Send + 'static> Job<P, E> {
                 let mut trace = Trace::new(traces, declared, selection);
                 trace.formats = formats;
                 trace.keeps_gaps = true;
+                trace.keep_mapped_names();
                 let (end, facts) = work(&mut trace, &sender)?;
                 if trace.files.is_empty() && !trace.findings.unreadable.is_empty() {
                     bail!("{}", trace.findings.unreadable.join("\n"));

@@ -44,7 +44,8 @@ use crate::cli::RecordArgs;
 use crate::filter::{Globs, Selection};
 use crate::findings::Outcome;
 use crate::formats::Formats;
-use crate::input::{Files, Input, load_events};
+use crate::input::{CannotOpen, Files, Input, load_events};
+use crate::render::printable;
 use crate::say;
 use crate::trace::Trace;
 
@@ -92,6 +93,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// What the commands would have said on stderr.
     pub remarks: Vec<Remark>,
+    /// Whether there were declarations. Without them, the bytes of the arguments are all that is known of events.
+    pub is_declared: bool,
     /// How many places events are missing from, and how many are known to be missing.
     pub gaps: u64,
     /// See above.
@@ -125,6 +128,12 @@ impl Error {
     #[must_use]
     pub fn io(&self) -> Option<&io::Error> {
         self.0.chain().find_map(|cause| cause.downcast_ref())
+    }
+
+    /// The file that cannot be opened, if that is what is wrong.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.0.downcast_ref::<CannotOpen>()?.path.as_deref()
     }
 }
 
@@ -218,6 +227,40 @@ fn check_columns<'a>(columns: impl Iterator<Item = &'a String>, names: &[&str]) 
     Ok(())
 }
 
+/// Why there is no more to say of an event that was asked for.
+fn unknown_event(trace: &Trace, name: &str) -> anyhow::Error {
+    let nearest = trace.kinds.declared().nearest(name).or_else(|| nearest(name, trace.mapped_names()));
+    let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
+    anyhow::anyhow!("no event is called {}{hint}", printable(name))
+}
+
+/// Checks once a trace is read that the events that were asked for exist, with or without records.
+///
+/// # Errors
+///
+/// A name without a `*` is of no event.
+fn check_names(trace: &Trace) -> Anyhow<()> {
+    if trace.files.is_empty() {
+        return Ok(());
+    }
+    if let Some(unknown) = trace.unknown_names().next() {
+        return Err(unknown_event(trace, unknown));
+    }
+    for pattern in trace.unmatched_patterns() {
+        say::warning(&format!("no event is called as in the pattern {}", printable(pattern)));
+    }
+    Ok(())
+}
+
+fn say_undeclared(trace: &Trace) {
+    if !trace.kinds.have_declarations {
+        say::warning(
+            "no trace-events file was given or found, so arguments are one column of bytes; take the trace-events-all of the build \
+             that wrote the trace",
+        );
+    }
+}
+
 impl Report {
     fn new(trace: &Trace) -> Self {
         let verdict = match trace.outcome(false) {
@@ -228,6 +271,7 @@ impl Report {
         };
         let findings = &trace.findings;
         let gaps = findings.gaps.saturating_sub(findings.gap_ends);
-        Self { verdict, remarks: Vec::new(), gaps, dropped: findings.dropped, facts: None }
+        let is_declared = trace.kinds.have_declarations;
+        Self { verdict, remarks: Vec::new(), is_declared, gaps, dropped: findings.dropped, facts: None }
     }
 }

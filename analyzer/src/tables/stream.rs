@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use simpletrace_format::Value;
-use simpletrace_format::events::{EventDecl, nearest};
+use simpletrace_format::events::EventDecl;
 
 use super::job::{Job, Next, Parts};
-use super::{BATCH_BYTES, Error, Options, Report, Source};
+use super::{BATCH_BYTES, Error, Options, Report, Source, check_names, say_undeclared, unknown_event};
 use crate::columns::{EventTable, FileFacts, Filler, LongTable, Wanted, fields};
 use crate::filter::{DROPPED, Globs};
 use crate::render::WallClock;
@@ -162,6 +162,7 @@ impl Source {
             if table.rows() > 0 {
                 parts.send(table.take().project(&wanted)?)?;
             }
+            check_names(trace)?;
             trace.say_findings();
             trace.say_if_nothing_selected();
             Ok(((), None))
@@ -221,10 +222,9 @@ fn read_event(
     })?;
     let mut table = filler.finish();
     if decl.is_none() && !is_known(trace, name) && !trace.files.is_empty() {
-        let nearest = trace.kinds.declared().nearest(name).or_else(|| nearest(name, trace.mapped_names()));
-        let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest}?"));
-        bail!("no event is called {}{hint}", crate::render::printable(name));
+        return Err(unknown_event(trace, name));
     }
+    say_undeclared(trace);
     if table.rows() > 0 {
         parts.send(table.take())?;
     }

@@ -19,7 +19,7 @@ import weakref as _weakref
 
 from . import _native
 from ._events import Event, is_string, read_events
-from ._tables import Preset, Stream, Table, latency, pairs, presets, read, stream
+from ._tables import Preset, Stream, Table, _list, _number, latency, pairs, presets, read, stream
 
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 
@@ -169,13 +169,28 @@ def _style(analyzer):
 
 def _events(events):
     """Returns a list of events, or the text of a trace-events file, and its name."""
-    if isinstance(events, list):
-        return events, ""
     if isinstance(events, (str, _os.PathLike)):
         with open(events, "rb") as file:
             return file.read(), _os.fspath(events)
     read = getattr(events, "read", None)
-    return read() if read else "".join(events), str(getattr(events, "name", "the events"))
+    if read:
+        return read(), str(getattr(events, "name", "the events"))
+    try:
+        listed = list(events)
+    except TypeError:
+        listed = [None]
+    if listed and all(isinstance(line, str) for line in listed):
+        return "".join(listed), str(getattr(events, "name", "the events"))
+    if not all(hasattr(event, "name") and hasattr(event, "args") for event in listed):
+        raise TypeError(f"events are the path of a trace-events file, a file object, or `Event`s, not {events!r:.60}")
+    return listed, ""
+
+
+def _options(only, limit, typed, strict):
+    """Returns the options of the native half."""
+    if only is not None:
+        only = _list("only", only)
+    return {"only": only, "limit": _number("limit", limit, 64), "typed": bool(typed), "strict": bool(strict)}
 
 
 def _opened(log):
@@ -199,7 +214,7 @@ def _header_of(log):
 def process(events, log, analyzer, read_header=True, *, only=None, limit=None, typed=False, strict=False):
     """Calls the methods of an analyzer for the records of a trace.
 
-    events       a trace-events file: its path, or a file object; or a list of `Event`s
+    events       a trace-events file: its path, or a file object; or `Event`s, such as a list
     log          the trace: its path, or a binary file object of any kind, such as sys.stdin.buffer or gzip.open(...)
     analyzer     an `Analyzer2`, or an old `Analyzer`
     read_header  False for records without a file header, whose ids count the events from 0
@@ -212,18 +227,9 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
     method raises.
     """
     text, name = _events(events)
-    if only is not None:
-        only = [only] if isinstance(only, str) else list(only)
+    options = _options(only, limit, typed, strict)
     with _opened(log) as log, _native.Log(
-        text,
-        name,
-        log,
-        read_header=read_header,
-        header=None,
-        only=only,
-        limit=limit,
-        typed=typed,
-        strict=strict,
+        text, name, log, read_header=bool(read_header), header=None, **options
     ) as opened, analyzer:
         if type(analyzer) is Formatter2:
             warning = opened.print(_write())
@@ -236,6 +242,9 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
 def _write():
     """Returns how to write what is printed; None for descriptor 1."""
     out = _sys.stdout
+    if out is None:
+        # Closed before Python began: what is printed goes nowhere.
+        return lambda text: None
     try:
         is_plain = out is _sys.__stdout__ and out.fileno() == 1 and out.encoding.lower().replace("-", "") == "utf8"
     except (AttributeError, _io.UnsupportedOperation, ValueError):
@@ -305,18 +314,9 @@ def read_trace_records(events, fobj, read_header, *, only=None, limit=None, type
     options are those of `process`.
     """
     header = (_header_of(fobj) or (4, _sys.byteorder == "big")) if read_header else None
-    text, name = _events(events if not isinstance(events, (tuple, set)) else list(events))
-    with _native.Log(
-        text,
-        name,
-        fobj,
-        read_header=False,
-        header=header,
-        only=only,
-        limit=limit,
-        typed=typed,
-        strict=strict,
-    ) as opened:
+    text, name = _events(events)
+    options = _options(only, limit, typed, strict)
+    with _native.Log(text, name, fobj, read_header=False, header=header, **options) as opened:
         yield from opened
         warning = opened.warning()
         if warning:

@@ -1,6 +1,6 @@
 import os
 from types import TracebackType
-from typing import Any, BinaryIO, Iterable, Iterator, List, Literal, Optional, Protocol, TextIO, Tuple, Type, TypeVar, Union
+from typing import Any, BinaryIO, Iterable, Iterator, Literal, Optional, Protocol, TextIO, Tuple, Type, TypeVar, Union
 
 from ._events import Event as Event
 from ._events import is_string as is_string
@@ -19,7 +19,7 @@ __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 class _Reads(Protocol):
     def read(self, size: int, /) -> Optional[bytes]: ...
 
-_Events = Union[str, os.PathLike[str], List[Event], TextIO, BinaryIO]
+_Events = Union[str, os.PathLike[str], Iterable[Event], TextIO, BinaryIO]
 _Log = Union[str, os.PathLike[str], _Reads]
 _Self = TypeVar("_Self", bound="Analyzer")
 

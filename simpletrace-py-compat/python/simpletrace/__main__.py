@@ -9,7 +9,9 @@ import simpletrace
 def main() -> int:
     try:
         simpletrace.run(simpletrace.Formatter2())
-        sys.stdout.flush()
+        # Closed before Python began, it is None.
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except simpletrace.SimpleException as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -1,6 +1,7 @@
 """Traces as Arrow tables: polars, pyarrow, pandas, DuckDB and others take them without a loop in Python."""
 
 import collections as _collections
+import operator as _operator
 import os as _os
 import warnings as _warnings
 
@@ -35,7 +36,8 @@ def read(
     trace        the path of the trace, or several, which are read as one; compressed ones, too
     events       the path of its trace-events file, or several; looked for beside the trace if there is none
     event        the name of an event: a `Table` with a column for each argument. A list of names and patterns such as "virtio_*",
-                 or None for all: a dict of such tables by name, from one reading, with `dropped` for where events are missing.
+                 or None for all: a dict of such tables by name, from one reading, with `dropped` for where events are missing. An
+                 empty list is none.
     long         one `Table` of all these events, with their names in `event` and the arguments as JSON in `args`
     columns      only these
     time         only a window: "5s-", "-10s", "1s+200ms" since the start, "@1234.5s-" of the trace's clock
@@ -113,7 +115,7 @@ def pairs(
     """Finds operations, which begin with one event and end with another: a `Table` with a row for each.
 
         simpletrace.pairs("trace-1234", "trace-events-all", "thread_pool_submit -> thread_pool_complete", on="req")
-        simpletrace.pairs("trace-1234", "trace-events-all", preset="virtio-blk", by="count")
+        simpletrace.pairs("trace-1234", "trace-events-all", preset="virtio-blk", by="pid")
 
     operation    "BEGIN -> END", "A|B -> C -> D"
     preset       one that is known by name, instead; `presets` is files with more
@@ -181,7 +183,7 @@ def latency(
 
 def presets(files=()):
     """Returns a list of all presets that `pairs` and `latency` know, with those of files: name, about, operation, on, by, exact, note."""
-    return [Preset(*row) for row in _native.presets(_paths(files))]
+    return [Preset(*row) for row in _native.presets(_paths("files", files))]
 
 
 def _operation(
@@ -189,14 +191,14 @@ def _operation(
 ):
     traces, events, _, asked = _asked(trace, events, None, False, columns, time, where, pid, None, False, read_header)
     words = {
-        "operation": operation,
-        "preset": preset,
-        "presets": _paths(presets),
-        "on": on if on is None or isinstance(on, str) else ",".join(on),
-        "by": [word.strip() for text in _list(by) for word in text.split(",")],
-        "discipline": discipline,
-        "without_suspects": without_suspects,
-        "percentiles": [str(percentile) for percentile in _list(percentiles)],
+        "operation": _text("operation", operation),
+        "preset": _text("preset", preset),
+        "presets": _paths("presets", presets),
+        "on": None if on is None else ",".join(_list("on", on)),
+        "by": [word.strip() for text in _list("by", by) for word in text.split(",")],
+        "discipline": _text("discipline", discipline),
+        "without_suspects": bool(without_suspects),
+        "percentiles": _percentiles(percentiles),
     }
     opened = _native.open_operation(traces, events, words, asked, is_latency)
     table, found = opened.whole()
@@ -208,31 +210,93 @@ def _asked(trace, events, event, long, columns, time, where, pid, limit, wall, r
     """The files, the event if it is one with a table of its own, and all else for the native half."""
     if isinstance(event, str) and "*" in event and not long:
         raise ValueError(f"event={event!r} is a pattern; event=[{event!r}] reads all events that it matches")
+    names, pids = _list("event", event), _numbers("pid", pid, 32)
+    limit = _number("limit", limit, 64)
+    # To the native half, empty lists are all.
+    if (event is not None and not names) or (pid is not None and not pids):
+        limit = 0
     asked = {
-        "event": _list(event),
-        "columns": None if columns is None else _list(columns),
-        "time": time,
-        "filters": _list(where),
-        "pid": [pid] if isinstance(pid, int) else list(pid or ()),
+        "event": names,
+        "columns": None if columns is None else _list("columns", columns),
+        "time": _text("time", time),
+        "filters": _list("where", where),
+        "pid": pids,
         "limit": limit,
-        "wall": wall,
-        "read_header": read_header,
+        "wall": bool(wall),
+        "read_header": bool(read_header),
     }
-    return _paths(trace), _paths(events), event if isinstance(event, str) and not long else None, asked
+    single = event if isinstance(event, str) and not long else None
+    return _paths("trace", trace), _paths("events", events), single, asked
 
 
-def _list(texts):
+def _text(option, text):
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{option}= takes text, not {text!r:.60}")
+    return text
+
+
+def _list(option, texts):
+    """A text or several, as a list."""
     if texts is None:
         return []
-    return [texts] if isinstance(texts, (str, int, float)) else list(texts)
+    if isinstance(texts, str):
+        return [texts]
+    try:
+        listed = list(texts)
+    except TypeError:
+        listed = [None]
+    if not all(isinstance(text, str) for text in listed):
+        raise TypeError(f"{option}= takes text, or a list of texts, not {texts!r:.60}")
+    return listed
 
 
-def _paths(paths):
+def _number(option, value, bits):
+    """A number of any kind that is whole: numpy's, too."""
+    if value is None:
+        return None
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise TypeError(f"{option}= takes a whole number, not {value!r:.60}") from None
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"{option}={number} is not between 0 and {(1 << bits) - 1}")
+    return number
+
+
+def _numbers(option, values, bits):
+    if values is None:
+        return []
+    if hasattr(values, "__index__") and not hasattr(values, "__len__") or isinstance(values, (str, bytes)):
+        values = [values]
+    try:
+        listed = list(values)
+    except TypeError:
+        raise TypeError(f"{option}= takes a whole number, or a list of them, not {values!r:.60}") from None
+    return [_number(option, value if value is not None else "None", bits) for value in listed]
+
+
+def _percentiles(values):
+    if values is None:
+        return []
+    try:
+        is_one = isinstance(values, str) or hasattr(values, "__float__") and not hasattr(values, "__len__")
+        listed = [values] if is_one else list(values)
+    except TypeError:
+        listed = [None]
+    if not all(isinstance(value, str) or hasattr(value, "__float__") for value in listed):
+        raise TypeError(f"percentiles= takes numbers such as [50, 99.9], not {values!r:.60}")
+    return [str(value) for value in listed]
+
+
+def _paths(option, paths):
     if paths is None:
         return []
     if hasattr(paths, "read"):
         raise TypeError("tables are read from files by their paths, not from file objects; a FIFO or /dev/stdin will do")
-    return [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+    try:
+        return [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+    except TypeError:
+        raise TypeError(f"{option}= takes a path, or a list of paths, not {paths!r:.60}") from None
 
 
 def _tell(traces, found, strict, stacklevel=3):
@@ -249,4 +313,7 @@ def _tell(traces, found, strict, stacklevel=3):
     if wrong:
         most = 3
         more = f"; and {len(wrong) - most} more" if len(wrong) > most else ""
-        _warnings.warn(f"{', '.join(map(str, traces))}: {'; '.join(wrong[:most])}{more}", DamageWarning, stacklevel=stacklevel)
+        text = "; ".join(wrong[:most])
+        # Mostly it says itself which file it is about.
+        about = "" if any(trace in text for trace in traces) else f"{', '.join(traces)}: "
+        _warnings.warn(f"{about}{text}{more}", DamageWarning, stacklevel=stacklevel)
