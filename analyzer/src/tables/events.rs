@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use simpletrace_format::events::EventDecl;
@@ -77,7 +77,7 @@ impl Events {
     /// The trace cannot be read.
     pub fn finish(mut self) -> super::Result<(BTreeMap<String, Table>, Report)> {
         while !self.wait(Duration::from_secs(3600))? {}
-        let report = self.report.take().expect("it is over, so there is a report");
+        let report = self.report.take().context("the reading has failed before")?;
         Ok((std::mem::take(&mut self.tables), report))
     }
 }
