@@ -33,16 +33,20 @@ impl ByteOrder {
         if is_big { Self::Big } else { Self::Little }
     }
 
+    /// Reads an integer of 32 bits.
     #[inline]
-    pub(crate) fn u32(self, bytes: &[u8; 4]) -> u32 {
+    #[must_use]
+    pub fn u32(self, bytes: &[u8; 4]) -> u32 {
         match self {
             Self::Little => LittleEndian::read_u32(bytes),
             Self::Big => BigEndian::read_u32(bytes),
         }
     }
 
+    /// Reads a word.
     #[inline]
-    pub(crate) fn u64(self, bytes: &[u8; 8]) -> u64 {
+    #[must_use]
+    pub fn u64(self, bytes: &[u8; 8]) -> u64 {
         match self {
             Self::Little => LittleEndian::read_u64(bytes),
             Self::Big => BigEndian::read_u64(bytes),

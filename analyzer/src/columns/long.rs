@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
-use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -17,9 +16,9 @@ use crate::trace::{Event, Gap};
 /// The columns, while they are filled.
 pub(crate) struct LongTable {
     schema: SchemaRef,
-    ts_ns: Numbers<UInt64Type>,
-    wall_ns: Option<Numbers<UInt64Type>>,
-    pid: Numbers<UInt32Type>,
+    ts_ns: Numbers<u64, ArrayRef>,
+    wall_ns: Option<Numbers<u64, ArrayRef>>,
+    pid: Numbers<u32, ArrayRef>,
     event: StringBuilder,
     /// The arguments of all rows, and where those of each end.
     args: Block,

@@ -1,5 +1,6 @@
 //! Records as columns: what Arrow and Parquet files, and dataframes, are made of. docs/EXPORTS.md has the schema.
 
+mod block;
 mod builders;
 mod dataset;
 mod encoders;
@@ -13,10 +14,12 @@ mod table;
 mod text;
 
 pub(crate) use builders::{Arrow, Builders, Fill};
+#[cfg(feature = "frames")]
+pub(crate) use builders::{FillText, Number, Numbers};
 pub(crate) use dataset::DataSet;
 pub(crate) use facts::FileFacts;
 pub(crate) use file::{ColumnFile, ColumnFormat};
-pub(crate) use filler::Filler;
+pub(crate) use filler::{Filler, FillingThread};
 pub(crate) use long::LongTable;
 #[cfg(feature = "frames")]
 pub(crate) use parquet::plain_error;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use simpletrace_format::events::{ArgDecl, ArgType, EventDecl, Mode, parse};
-use simpletrace_format::{Payload, Value};
+use simpletrace_format::{Header, Payload, Value};
 
-use super::builders::{Arrow, Builders, Fill};
+use super::block::{Block, Places};
+use super::builders::{Arrow, Builders, Fill, FillText as _};
+use super::filler::Origin;
 use super::text::{Oddities, put_text};
 use crate::render::unique_names;
 
@@ -186,6 +188,28 @@ impl<B: Builders> EventTable<B> {
         self.end_row(text_bytes);
     }
 
+    /// Adds rows.
+    pub(super) fn push_block(&mut self, block: &Block, origin: Origin, places: &mut Places) {
+        let Origin { header: Some(header), wall_offset_ns } = origin else { return };
+        if let Some(values) = &mut self.ts_ns {
+            values.put_all(block.ts_ns.iter().copied());
+        }
+        if let Some(values) = &mut self.wall_ns {
+            for ts_ns in &block.ts_ns {
+                match wall_offset_ns.and_then(|offset_ns| ts_ns.checked_add_signed(offset_ns)) {
+                    Some(wall_ns) => values.put(wall_ns),
+                    None => values.put_null(),
+                }
+            }
+        }
+        if let Some(values) = &mut self.pid {
+            values.put_all(block.pids.iter().copied());
+        }
+        let text_bytes = self.args.push_block(block, header, places, &mut self.oddities);
+        self.bytes += block.ts_ns.len() * self.row_bytes + text_bytes;
+        self.rows += block.ts_ns.len();
+    }
+
     // Always, as its two callers are all there is.
     #[inline(always)]
     fn push_leading(&mut self, ts_ns: u64, wall_ns: impl FnOnce() -> Option<u64>, pid: u32) {
@@ -263,6 +287,26 @@ impl EventTable {
 }
 
 impl<B: Builders> Args<B> {
+    /// Adds rows; returns how many bytes their strings have.
+    fn push_block(&mut self, block: &Block, header: Header, places: &mut Places, oddities: &mut Oddities) -> usize {
+        match self {
+            Self::Declared(args) if block.find(args.iter().map(|arg| arg.ty), header, places) => {
+                // Column by column takes a third of the time of row by row.
+                let mut bytes = 0;
+                let (mut run, mut behind) = (0, 0);
+                for Arg { ty, values } in args {
+                    if let Some(values) = values {
+                        bytes += values.push_block(block, header, places, (run, behind), oddities);
+                    }
+                    (run, behind) = if ty.is_string() { (run + 1, 0) } else { (run, behind + 8) };
+                }
+                bytes
+            }
+            Self::Unwanted => 0,
+            _ => block.payloads(header).map(|payload| self.push(payload, oddities)).sum(),
+        }
+    }
+
     /// Adds a row; returns how many bytes its strings have.
     #[inline]
     fn push(&mut self, payload: Payload<'_>, oddities: &mut Oddities) -> usize {
@@ -312,6 +356,32 @@ impl<B: Builders> Values<B> {
             (Self::Unsigned(values), None) => values.put_null(),
             (Self::Bool(values), None) => values.put_null(),
             (Self::Text(values), None) => values.put_null(),
+        }
+        0
+    }
+
+    /// Adds the values that all records of a block have at a place; returns how many bytes of text they have.
+    fn push_block(
+        &mut self,
+        block: &Block,
+        header: Header,
+        places: &Places,
+        (run, behind): (usize, u32),
+        oddities: &mut Oddities,
+    ) -> usize {
+        let words = || block.words(header, places, run, behind);
+        match self {
+            Self::Signed(values) => values.put_all(words().map(u64::cast_signed)),
+            Self::Unsigned(values) => values.put_all(words()),
+            Self::Bool(values) => {
+                oddities.bools += words().filter(|&word| word > 1).count() as u64;
+                values.put_all(words().map(|word| word != 0));
+            }
+            Self::Text(values) => {
+                let texts = block.strings(places, run, behind);
+                values.put_texts(texts.clone(), oddities);
+                return texts.map(<[u8]>::len).sum();
+            }
         }
         0
     }

@@ -15,7 +15,6 @@ use crate::findings::Outcome;
 use crate::formats::Formats;
 use crate::input::{Files, Input, load_events, open_all, sort};
 use crate::progress::Bar;
-use crate::render::WallClock;
 use crate::trace::{Item, Trace};
 
 /// A trace, to be read once for each query.
@@ -173,15 +172,9 @@ impl Source {
         let mut fillings = fillings.collect::<Result<Vec<_>>>()?;
         // By the number of a kind of event: who takes its records; `None` before its first one.
         let mut takers: Vec<Option<Vec<usize>>> = Vec::new();
-        let mut wall = WallClock::default();
         trace.for_each(|item| {
             // By reference: a copy would wait for what was written a moment ago.
             let Item::Event(event) = &item else {
-                match &item {
-                    Item::Section(_) => wall.set_offset(None),
-                    Item::Fact(fact) => wall.set_offset(fact.facts.wall_offset_ns()),
-                    _ => {}
-                }
                 fillings.iter_mut().for_each(|filling| filling.other(&item));
                 return Ok(());
             };
@@ -193,7 +186,7 @@ impl Source {
                 (0..fillings.len()).filter(|&place| fillings[place].takes(event.kind)).collect()
             });
             for &place in &*places {
-                fillings[place].event(event, &wall);
+                fillings[place].event(event);
             }
             Ok(())
         })?;

@@ -8,10 +8,10 @@ use simpletrace_format::events::{EventDecl, EventIndex};
 use super::builders::Polars;
 use super::convert::polars_type;
 use super::gaps::Gaps;
-use crate::columns::{self, EventTable, Fill as _, Filler, Oddities, Wanted};
+use crate::columns::{self, EventTable, Fill as _, Filler, FillingThread, Oddities, Wanted};
 use crate::kinds::Kind;
 use crate::pairs::{Operation, Pairs};
-use crate::render::{Block, JsonArgs, WallClock};
+use crate::render::{Block, JsonArgs};
 use crate::trace::{Event, Item};
 
 /// What can be asked for.
@@ -126,7 +126,8 @@ impl Filling {
     pub(super) fn new(want: Want, declared: &EventIndex) -> Result<Self> {
         let rows = match &want.table {
             Table::Event { decl, .. } => {
-                Rows::Event(Filler::start(EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names())), |_| {})?)
+                let table = EventTable::new(decl.as_ref(), Wanted::Named(&want.column_names()));
+                Rows::Event(FillingThread::start()?.filler(table, |_| {}))
             }
             Table::Events => Rows::Events(Events::new(&want.columns)),
             Table::Pairs(operation) => Rows::Pairs(Box::new(Pairs::new(operation, &want.column_names(), declared))),
@@ -142,14 +143,14 @@ impl Filling {
 
     /// Takes in an event of a kind that it takes.
     #[inline]
-    pub(super) fn event(&mut self, event: &Event<'_>, wall: &WallClock) {
+    pub(super) fn event(&mut self, event: &Event<'_>) {
         let EventRecord { timestamp_ns, .. } = event.record;
         let most = self.want.rows.unwrap_or(usize::MAX);
         match &mut self.rows {
             Rows::Pairs(pairs) => pairs.take(&Item::Event(*event)),
             Rows::Event(_) | Rows::Events(_) if !self.want.window.admits(timestamp_ns) => {}
             Rows::Event(table) if table.rows() < most => {
-                table.push(&event.record, wall.at(timestamp_ns));
+                table.push(&event.record);
             }
             Rows::Events(events) if events.rows < most => events.push(event),
             Rows::Event(_) | Rows::Events(_) | Rows::Gaps(_) => {}
@@ -162,11 +163,7 @@ impl Filling {
         match &mut self.rows {
             Rows::Pairs(pairs) => pairs.take(item),
             Rows::Gaps(gaps) => gaps.take(item),
-            Rows::Event(table) => {
-                if let Item::Section(section) = item {
-                    table.begin_file(section.header);
-                }
-            }
+            Rows::Event(table) => table.follow(item),
             Rows::Events(_) => {}
         }
     }
@@ -176,7 +173,7 @@ impl Filling {
         let mut oddities = Oddities::default();
         let frame = match self.rows {
             Rows::Event(table) => {
-                let mut table = table.finish();
+                let mut table = table.finish().map_err(|error| polars_err!(ComputeError: "{error}"))?;
                 oddities = table.oddities;
                 let (rows, columns) = table.take_columns();
                 let names = table.schema().fields().iter().map(|field| PlSmallStr::from_str(field.name()));

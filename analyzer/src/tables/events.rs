@@ -1,21 +1,21 @@
 //! Tables of many events, from one reading.
 
-use std::collections::hash_map::{Entry, HashMap};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use simpletrace_format::Value;
 use simpletrace_format::events::EventDecl;
-use simpletrace_format::{EventRecord, Value};
 
 use super::job::{Job, Next, Parts};
 use super::stream::{follow, with_metadata};
 use super::{BATCH_BYTES, Options, Report, Source, check_columns, check_names, say_undeclared};
-use crate::columns::{EventTable, Oddities, Wanted};
+use crate::columns::{Arrow, EventTable, Filler, FillingThread, Oddities, Wanted};
 use crate::filter::{DROPPED, Globs};
+use crate::kinds::Kind;
 use crate::render::WallClock;
 use crate::trace::{Item, Trace};
 
@@ -95,7 +95,7 @@ impl Source {
         let selection = options.selection(globs, self.declared.as_ref())?;
         let own = options.clone();
         let job = Job::start(self, selection, options.formats(), move |trace, parts| {
-            Ok((Tables::new(own).read(trace, &plain, parts)?, None))
+            Ok((Tables::new(own, parts.clone())?.read(trace, &plain)?, None))
         })?;
         Ok(Events { job, report: None, batches: Vec::new(), tables: BTreeMap::new() })
     }
@@ -104,61 +104,67 @@ impl Source {
 /// All tables, while they are filled.
 struct Tables {
     options: Options,
-    tables: Vec<EventTable>,
-    names: Vec<String>,
+    parts: AllParts,
+    thread: FillingThread<Arrow>,
+    /// Of events, with the places of their tables.
+    fillers: Vec<(usize, Filler<Arrow>)>,
+    /// Of gaps, which are few.
+    gaps: Option<(usize, EventTable)>,
+    /// By place.
+    kinds: Vec<(String, SchemaRef)>,
+    /// The fillers of names.
     by_name: HashMap<String, usize>,
-    /// All that there are, wanted or not.
+    /// The fillers of kinds of events, by their numbers.
+    takers: Vec<Option<usize>>,
+    /// All columns that there are, wanted or not.
     columns: BTreeSet<String>,
-    /// By the number of a kind of event.
-    places: Vec<Option<usize>>,
 }
 
 type AllParts = Parts<(usize, RecordBatch), Vec<(String, SchemaRef)>>;
 
 impl Tables {
-    fn new(options: Options) -> Self {
-        Self {
+    fn new(options: Options, parts: AllParts) -> Result<Self> {
+        Ok(Self {
             options,
-            tables: Vec::new(),
-            names: Vec::new(),
+            parts,
+            thread: FillingThread::start()?,
+            fillers: Vec::new(),
+            gaps: None,
+            kinds: Vec::new(),
             by_name: HashMap::new(),
+            takers: Vec::new(),
             columns: BTreeSet::new(),
-            places: Vec::new(),
-        }
+        })
     }
 
-    fn read(mut self, trace: &mut Trace, plain: &[String], parts: &AllParts) -> Result<Vec<(String, SchemaRef)>> {
+    fn read(mut self, trace: &mut Trace, plain: &[String]) -> Result<Vec<(String, SchemaRef)>> {
         let admits_gaps = trace.selects(DROPPED);
         let mut wall = WallClock::default();
         trace.for_each(|item| {
-            let place = match &item {
+            match &item {
                 Item::Event(event) => {
-                    let index = event.kind.index;
-                    let place = match self.places.get(index) {
-                        Some(Some(place)) => *place,
-                        _ => self.meet(index, &event.kind.name, event.kind.decl.as_ref()),
+                    let taker = match self.takers.get(event.kind.index) {
+                        Some(Some(taker)) => *taker,
+                        _ => self.meet(event.kind),
                     };
-                    let EventRecord { timestamp_ns, pid, payload, .. } = event.record;
-                    self.tables[place].push(timestamp_ns, || wall.at(timestamp_ns), pid, payload);
-                    place
+                    self.fillers[taker].1.push(&event.record);
                 }
                 Item::Gap(gap) if admits_gaps => {
-                    let place = self.gaps();
                     let (record, count) = (&gap.record, gap.record.known_count().map(Value::Unsigned));
-                    let wall_ns = wall.at(record.timestamp_ns);
-                    self.tables[place].push_value(record.timestamp_ns, wall_ns, record.pid, count);
-                    place
+                    let (place, table) = self.gaps();
+                    table.push_value(record.timestamp_ns, wall.at(record.timestamp_ns), record.pid, count);
+                    if table.bytes() >= BATCH_BYTES {
+                        let part = (*place, table.take());
+                        self.parts.send(part)?;
+                    }
                 }
                 item => {
                     follow(item, &mut wall);
-                    return Ok(());
+                    self.thread.follow(item);
+                    self.fillers.iter_mut().for_each(|(_, filler)| filler.follow(item));
                 }
-            };
-            if self.tables[place].bytes() < BATCH_BYTES {
-                Ok(())
-            } else {
-                parts.send((place, self.tables[place].take()))
             }
+            Ok(())
         })?;
         check_names(trace)?;
         say_undeclared(trace);
@@ -169,54 +175,76 @@ impl Tables {
                 self.gaps();
             }
         }
+        let Self { options, parts, fillers, gaps, kinds, columns, .. } = self;
         let mut oddities = Oddities::default();
-        for (place, table) in self.tables.iter_mut().enumerate() {
+        for (place, filler) in fillers {
+            let mut table = filler.finish()?;
             oddities.add(table.oddities);
-            if table.rows() > 0 {
-                parts.send((place, table.take()))?;
-            }
+            send(&parts, place, &mut table)?;
         }
-        if !self.tables.is_empty() {
-            let columns: Vec<_> = self.columns.iter().map(String::as_str).collect();
-            check_columns(self.options.columns.iter().flatten(), &columns)?;
+        if let Some((place, mut table)) = gaps {
+            send(&parts, place, &mut table)?;
+        }
+        if !kinds.is_empty() {
+            let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+            check_columns(options.columns.iter().flatten(), &columns)?;
         }
         trace.say_findings();
         trace.say_if_nothing_selected();
         oddities.say();
-        Ok(self.names.into_iter().zip(self.tables.iter().map(|table| Arc::clone(table.schema()))).collect())
+        Ok(kinds)
     }
 
-    /// The place of the table of a kind of event; kinds of the same name share one.
+    /// The filler for a kind of event; kinds of the same name share one.
     #[cold]
-    fn meet(&mut self, index: usize, name: &str, decl: Option<&EventDecl>) -> usize {
-        let place = self.add(name, decl);
-        if self.places.len() <= index {
-            self.places.resize(index + 1, None);
+    fn meet(&mut self, kind: &Kind) -> usize {
+        // A name that gaps have.
+        let name = if kind.name == DROPPED { "dropped (event)" } else { &kind.name };
+        let taker = self.add(name, kind.decl.as_ref());
+        if self.takers.len() <= kind.index {
+            self.takers.resize(kind.index + 1, None);
         }
-        self.places[index] = Some(place);
-        place
+        self.takers[kind.index] = Some(taker);
+        taker
     }
 
-    #[cold]
-    fn gaps(&mut self) -> usize {
-        self.table(DROPPED, EventTable::of_gaps_with)
-    }
-
+    /// The filler for a name, which is made if there is none yet.
     fn add(&mut self, name: &str, decl: Option<&EventDecl>) -> usize {
-        self.table(name, |wanted| EventTable::new(decl, wanted))
+        if let Some(taker) = self.by_name.get(name) {
+            return *taker;
+        }
+        let (place, table) = self.table(name, |wanted| EventTable::new(decl, wanted));
+        let parts = self.parts.clone();
+        let look = move |table: &mut EventTable| {
+            if table.bytes() >= BATCH_BYTES {
+                // If nobody wants it any more, the reading is being ended.
+                let _ = parts.send((place, table.take()));
+            }
+        };
+        self.fillers.push((place, self.thread.filler(table, look)));
+        self.by_name.insert(name.to_owned(), self.fillers.len() - 1);
+        self.fillers.len() - 1
     }
 
-    /// The place of the table of a name, which is made if there is none yet.
-    fn table(&mut self, name: &str, table: impl Fn(Wanted<'_>) -> EventTable) -> usize {
-        match self.by_name.entry(name.to_owned()) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                let all = table(Wanted::All { wall: true });
-                self.columns.extend(all.schema().fields().iter().map(|field| field.name().clone()));
-                self.tables.push(table(self.options.wanted()));
-                self.names.push(name.to_owned());
-                *new.insert(self.tables.len() - 1)
-            }
+    /// The table of gaps, and its place.
+    #[cold]
+    fn gaps(&mut self) -> &mut (usize, EventTable) {
+        if self.gaps.is_none() {
+            self.gaps = Some(self.table(DROPPED, EventTable::of_gaps_with));
         }
+        self.gaps.as_mut().expect("it was made just now")
     }
+
+    fn table(&mut self, name: &str, table: impl Fn(Wanted<'_>) -> EventTable) -> (usize, EventTable) {
+        let all = table(Wanted::All { wall: true });
+        self.columns.extend(all.schema().fields().iter().map(|field| field.name().clone()));
+        let table = table(self.options.wanted());
+        self.kinds.push((name.to_owned(), Arc::clone(table.schema())));
+        (self.kinds.len() - 1, table)
+    }
+}
+
+/// Hands on what is left of a table.
+fn send(parts: &AllParts, place: usize, table: &mut EventTable) -> Result<()> {
+    if table.rows() == 0 { Ok(()) } else { parts.send((place, table.take())) }
 }

@@ -12,7 +12,7 @@ use simpletrace_format::events::EventDecl;
 
 use super::job::{Job, Next, Parts};
 use super::{BATCH_BYTES, Error, Options, Report, Source, check_names, say_undeclared, unknown_event};
-use crate::columns::{EventTable, FileFacts, Filler, LongTable, Wanted, fields};
+use crate::columns::{EventTable, FileFacts, FillingThread, LongTable, Wanted, fields};
 use crate::filter::{DROPPED, Globs};
 use crate::render::WallClock;
 use crate::trace::{Gap, Item, Trace};
@@ -200,27 +200,21 @@ fn read_event(
     table: EventTable<columns::Arrow>,
     parts: &Parts<RecordBatch, ()>,
 ) -> Result<()> {
-    let mut wall = WallClock::default();
     let own_parts = parts.clone();
-    let mut filler = Filler::start(table, move |table| {
+    let mut filler = FillingThread::start()?.filler(table, move |table| {
         if table.bytes() >= BATCH_BYTES {
             // If nobody wants it any more, the reading is being ended.
             let _ = own_parts.send(table.take());
         }
-    })?;
+    });
     trace.for_each(|item| {
         match &item {
-            Item::Event(event) => filler.push(&event.record, wall.at(event.record.timestamp_ns)),
-            item => {
-                if let Item::Section(section) = item {
-                    filler.begin_file(section.header);
-                }
-                follow(item, &mut wall);
-            }
+            Item::Event(event) => filler.push(&event.record),
+            item => filler.follow(item),
         }
         Ok(())
     })?;
-    let mut table = filler.finish();
+    let mut table = filler.finish()?;
     if decl.is_none() && !is_known(trace, name) && !trace.files.is_empty() {
         return Err(unknown_event(trace, name));
     }
