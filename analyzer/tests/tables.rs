@@ -350,6 +350,20 @@ fn events_that_are_not_declared_have_their_bytes() {
 }
 
 #[test]
+fn an_event_that_is_called_as_gaps_are_has_a_table_of_its_own() {
+    let bytes = trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "dropped")?;
+        writer.event(EventId(0), 10, 1, &[Value::Signed(-1)])?;
+        Ok(writer.dropped(20, 1, 5)?)
+    });
+    let dir = Dir::with([("t.trace", &bytes[..]), ("t.trace-events", b"dropped(int frames) \"\"\n")]);
+    let (tables, _) = open(&dir, "t.trace", "t.trace-events").events(&Options::default()).unwrap().finish().unwrap();
+    assert_eq!(tables.keys().collect::<Vec<_>>(), ["dropped", "dropped (event)"]);
+    assert_eq!(rows(&tables["dropped"].batches), [json!({"ts_ns": 20, "pid": 1, "count": 5})]);
+    assert_eq!(rows(&tables["dropped (event)"].batches), [json!({"ts_ns": 10, "pid": 1, "frames": -1})]);
+}
+
+#[test]
 fn that_there_are_no_declarations_is_told() {
     let dir = Dir::with([("t.trace", &sample(ByteOrder::Little)[..])]);
     let source = || tables::open(&[dir.path("t.trace")], &[]).unwrap();

@@ -84,7 +84,7 @@ impl Events {
 
 impl Source {
     /// The events that the options name, or all, with a table for each that there are records of, or that is declared and named without a `*`. Gaps are
-    /// the event `dropped`. Of columns, each has those that it has.
+    /// the event `dropped`, and an event of that name is `dropped (event)`. Of columns, each has those that it has.
     ///
     /// # Errors
     ///
