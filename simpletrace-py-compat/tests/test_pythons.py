@@ -34,7 +34,7 @@ class Pythons(Case):
             environment = dict(os.environ, PYTHONPATH=str(self.folder), PYTHONDONTWRITEBYTECODE="1")
             # What is left out of test_running takes its time, and is about memory.
             for words in (
-                ["test_interface", "test_damage", "test_versions"],
+                ["test_interface", "test_damage", "test_versions", "test_capsules"],
                 ["test_running", "-k", "exceptions", "-k", "ctrl_c", "-k", "threads", "-k", "another"],
             ):
                 words = [python, "-m", "unittest", "-q", *words]
