@@ -77,7 +77,7 @@ warnings.simplefilter("ignore", simpletrace.DamageWarning)
 found = {}
 for name, call in ways(*sys.argv[1:]).items():
     times = TIMES_LONG if name in ("stream, half of it", "stream, the capsule begun") else TIMES
-    for _ in range(times // 2):
+    for _ in range(times):
         call()
     found[name] = [held()]
     for _ in range(ROUNDS):

@@ -24,11 +24,11 @@ class Leaks(Case):
             with self.subTest(way=way):
                 self.assertEqual(set(threads), {1}, "threads")
                 self.assertEqual(len(set(descriptors)), 1, descriptors)
-                # In each round there are 200 calls, or 40 that would leave more: a page, the smallest thing that malloc gives,
-                # and an object would be above that.
+                # In each round there are 200 calls, or 40 that would leave more: a page, what the smallest table or
+                # capsule needs, and an object would be above that; malloc's cut-offs that are too small to be used are not.
                 self.assertLess(least_grown(resident), 200 * 4_096, f"bytes resident: {resident}")
                 if allocated[0] is not None:
-                    self.assertLess(least_grown(allocated), 200 * 32, f"bytes allocated: {allocated}")
+                    self.assertLess(least_grown(allocated), 200 * 64, f"bytes allocated: {allocated}")
                 self.assertLess(least_grown(objects), 40, f"Python's objects: {objects}")
         if any(after[0][1] is None for after in found.values()):
             print(f"SKIPPED: {name}: this libc does not tell what is allocated, only what is resident", flush=True)
