@@ -13,9 +13,10 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Report, Source, Verdict};
+use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Remark, Report, Source, Verdict};
 
 use crate::source::text_of;
+use crate::words::in_python;
 
 /// How long a signal may wait to be seen.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -73,8 +74,13 @@ fn found(report: &Report) -> Found {
         Verdict::Damaged => "damaged",
         Verdict::Unreadable => "unreadable",
     };
-    let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note);
-    (verdict, warnings.map(|remark| remark.text.clone()).collect(), report.gaps, report.dropped)
+    let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note || is_torn(remark));
+    (verdict, warnings.map(|remark| in_python(&remark.text)).collect(), report.gaps, report.dropped)
+}
+
+/// Whether a note says where a file ends inside a record, which is damage to a script.
+fn is_torn(remark: &Remark) -> bool {
+    remark.text.contains(" ends inside a record at offset ")
 }
 
 /// A table that is in memory.
@@ -91,7 +97,8 @@ impl Table {
     /// What the command line would have said beside: notes and warnings.
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        self.report.iter().flat_map(|report| &report.remarks).map(ToString::to_string).collect()
+        let remarks = self.report.iter().flat_map(|report| &report.remarks);
+        remarks.map(|remark| in_python(&remark.to_string())).collect()
     }
 
     /// Of latencies, what `latency -F json` has beside its groups; else None.
@@ -370,10 +377,11 @@ fn raised(error: Error) -> PyErr {
     /// What Linux has a directory called that is opened as a file.
     const EISDIR: i32 = 21;
 
-    let Some(io) = error.io() else { return PyValueError::new_err(error.to_string()) };
+    let text = in_python(&error.to_string());
+    let Some(io) = error.io() else { return PyValueError::new_err(text) };
     let is_directory = io.kind() == std::io::ErrorKind::IsADirectory;
     let Some(number) = io.raw_os_error().or(is_directory.then_some(EISDIR)) else {
-        return PyValueError::new_err(error.to_string());
+        return PyValueError::new_err(text);
     };
     match error.path() {
         Some(path) => PyOSError::new_err((number, text_of(io, number), path.as_os_str().to_owned())),

@@ -304,7 +304,7 @@ def _tell(traces, found, strict, stacklevel=3):
     from . import DamageWarning
 
     verdict, wrong, gaps, dropped = found
-    if verdict == "torn":
+    if verdict == "torn" and not any("ends inside a record" in text for text in wrong):
         wrong.append("a file ends inside a record, as when the traced program was killed")
     if strict and verdict != "sound":
         raise ValueError("; ".join(wrong))
