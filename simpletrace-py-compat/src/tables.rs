@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -143,7 +143,18 @@ impl Table {
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Stream {
     schema: SchemaRef,
-    stream: Mutex<Option<Watched>>,
+    stream: Mutex<State>,
+}
+
+/// Where what a [`Stream`] reads is.
+enum State {
+    Here(Box<Watched>),
+    /// Some thread waits for its next batch.
+    Busy,
+    /// Another library has it, or has had it.
+    Taken,
+    /// All was handed out, or reading has failed.
+    Over,
 }
 
 #[pymethods]
@@ -165,7 +176,7 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        stream_capsule(py, Box::new(self.take()?))
+        stream_capsule(py, self.take()?)
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -174,12 +185,22 @@ impl Stream {
 
     /// The next batch, as a table.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let Some(mut watched) = self.lock().take() else { return Ok(None) };
-        let batch = watched.next_batch(py)?;
-        if batch.is_some() {
-            *self.lock() = Some(watched);
-        }
-        Ok(batch.map(|batch| Table { schema: Arc::clone(&self.schema), batches: vec![batch], report: None }))
+        let mut state = self.lock();
+        let mut watched = match std::mem::replace(&mut *state, State::Busy) {
+            State::Here(watched) => watched,
+            other => {
+                *state = other;
+                return match &*state {
+                    State::Over => Ok(None),
+                    State::Busy => Err(PyValueError::new_err("another thread is reading the stream")),
+                    _ => Err(taken_already()),
+                };
+            }
+        };
+        drop(state);
+        let batch = watched.next_batch(py);
+        *self.lock() = if matches!(batch, Ok(Some(_))) { State::Here(watched) } else { State::Over };
+        Ok(batch?.map(|batch| Table { schema: Arc::clone(&self.schema), batches: vec![batch], report: None }))
     }
 
     /// Reads all that is left: a table, and what was found.
@@ -202,19 +223,28 @@ impl Stream {
 
 impl Stream {
     fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
-        Self { schema: stream.schema(), stream: Mutex::new(Some(Watched { stream, tell })) }
+        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched { stream, tell }))) }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> PyResult<Watched> {
-        let taken = self.lock().take();
-        taken.ok_or_else(|| {
-            PyValueError::new_err("a stream can be taken only once, and was; read() gives what can be taken again")
-        })
+    fn take(&self) -> PyResult<Box<Watched>> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Here(watched) => Ok(watched),
+            other => {
+                // One that has ended goes on to end.
+                *state = other;
+                Err(taken_already())
+            }
+        }
     }
+}
+
+fn taken_already() -> PyErr {
+    PyValueError::new_err("a stream can be taken only once, and was; read() gives what can be taken again")
 }
 
 /// A stream whose taker is told what was found, and may interrupt it.

@@ -275,6 +275,13 @@ class Trouble(Case):
         self.assertEqual([len(batch) for batch in quiet(list, stream)], [1])
         with self.assertRaisesRegex(ValueError, "only once"):
             stream.__arrow_c_stream__()
+        self.assertEqual(list(stream), [])
+        stream = simpletrace.stream(trace, events, event="nothing")
+        taken = stream.__arrow_c_stream__()
+        for again in (stream.__arrow_c_stream__, lambda: next(stream), lambda: list(stream)):
+            with self.assertRaisesRegex(ValueError, "a stream can be taken only once, and was"):
+                again()
+        del taken
 
     def test_wrong_types_name_the_option_and_what_it_takes(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
