@@ -51,7 +51,7 @@ impl<'py> Named<'py> {
             return Ok(Self::Path(path));
         }
         let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
-        let position = if seekable { log.call_method0("tell")?.extract().ok() } else { None };
+        let position = if seekable { possible(&log.call_method0("tell")?) } else { None };
         Ok(Self::Object(log.clone(), position))
     }
 
@@ -79,6 +79,15 @@ impl<'py> Named<'py> {
         }
     }
 
+    /// Where reading begins in the file, in bytes; `None` where that is not known.
+    pub(crate) fn position(&self) -> Option<u64> {
+        match self {
+            Self::Path(_) => Some(0),
+            Self::Object(_, Some(position)) => Some(*position),
+            Self::Object(object, None) => object.call_method0("tell").ok().and_then(|told| possible(&told)),
+        }
+    }
+
     /// Starts reading, from the beginning or from where the object stood.
     pub(crate) fn open(&self, shared: &Arc<Shared>) -> PyResult<Source> {
         let input = match self {
@@ -98,6 +107,11 @@ impl<'py> Named<'py> {
         };
         Ok(Source { input, ahead: Vec::new(), at: 0, shared: Arc::clone(shared), looked_for_signals: Instant::now() })
     }
+}
+
+/// A position in a file that leaves room for what comes behind it.
+fn possible(told: &Bound<'_, PyAny>) -> Option<u64> {
+    told.extract().ok().filter(|&position: &u64| position < 1 << 63)
 }
 
 /// An `OSError` with its number, as Python raises it.

@@ -518,6 +518,30 @@ class Interface(Case):
         self.assertEqual(seen, expected)
         self.assertEqual(list(map(type, seen)), list(map(type, expected)))
 
+    def test_a_bool_that_is_neither_0_nor_1_is_true_and_told_once(self):
+        log = Trace().map(2, "ready")
+        for value in (0, 2, 1, 2**63):
+            log.event(2, 1, value)
+        warning = "the trace: values of bool arguments that are neither 0 nor 1: 2; given as True"
+        for strict in (False, True):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                seen = [args[0] for _, args, _, _ in self.see(log=io.BytesIO(log.bytes), typed=True, strict=strict)]
+            self.assertEqual(list(map(repr, seen)), ["False", "True", "True", "True"])
+            self.assertEqual([str(of.message) for of in caught], [warning])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                file = io.BytesIO(log.bytes)
+                simpletrace.read_trace_header(file)
+                records = list(simpletrace.read_trace_records(io.StringIO(EVENTS), file, True, typed=True, strict=strict))
+            self.assertEqual([repr(record[4]) for record in records], ["False", "True", "True", "True"])
+            self.assertEqual([str(of.message) for of in caught], [warning])
+        with self.assertWarnsRegex(simpletrace.DamageWarning, r"is damaged.* makes it an error\); values of bool .*: 2; given as True$"):
+            self.see(log=io.BytesIO(log.bytes + b"x"), typed=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual([args[0] for _, args, _, _ in self.see(log=io.BytesIO(log.bytes))], [0, 2, 1, 2**63])
+
     def test_read_trace_records(self):
         for log in (open(self.log, "rb"), io.BytesIO(small(">"))):
             with log, open(self.events) as file:
