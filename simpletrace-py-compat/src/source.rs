@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
 use crate::sink::Shared;
 
@@ -186,9 +187,9 @@ fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
     if bytes.is_none() {
         return Err(PyBlockingIOError::new_err("the trace has no bytes for now, and is not to be waited for"));
     }
-    let Ok(bytes) = bytes.cast::<PyBytes>() else {
-        let message = format!("a trace is bytes, and reading it gave {}: open it with mode 'rb'", bytes.get_type());
-        return Err(PyTypeError::new_err(message));
+    let bytes = match bytes.cast_into::<PyBytes>() {
+        Ok(bytes) => bytes,
+        Err(other) => of_bytes_like(&other.into_inner())?,
     };
     let bytes = bytes.as_bytes();
     let Some(room) = buffer.get_mut(..bytes.len()) else {
@@ -196,6 +197,15 @@ fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
     };
     room.copy_from_slice(bytes);
     Ok(bytes.len())
+}
+
+/// Copies what is no `bytes`, but has some: a `bytearray`, a `memoryview`.
+fn of_bytes_like<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let Ok(view) = PyMemoryView::from(object) else {
+        let message = format!("a trace is bytes, and reading it gave {}: open it with mode 'rb'", object.get_type());
+        return Err(PyTypeError::new_err(message));
+    };
+    Ok(view.call_method0(intern!(object.py(), "tobytes"))?.cast_into()?)
 }
 
 impl Read for Source {

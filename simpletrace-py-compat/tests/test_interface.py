@@ -1,5 +1,6 @@
 """What scripts may call, and how they are called."""
 
+import array
 import collections
 import contextlib
 import functools
@@ -143,6 +144,29 @@ class Interface(Case):
             self.see(log=Fails())
         with self.assertRaisesRegex(ValueError, "declares no events"):
             self.see(events=self.log)
+
+    def test_bytes_of_any_kind(self):
+        for kind in (bytearray, memoryview, lambda read: memoryview(bytearray(read)), lambda read: array.array("B", read)):
+
+            class Reads:
+                def __init__(self, data):
+                    self.file = io.BytesIO(data)
+
+                def read(self, *size):
+                    return kind(self.file.read(*size))
+
+            self.assertEqual(self.see(Reads(EVENTS.encode()), Reads(small())), SMALL)
+            log = Reads(small())
+            simpletrace.read_trace_header(log)
+            self.assertEqual(len(list(simpletrace.read_trace_records(io.StringIO(EVENTS), log, True))), len(SMALL))
+            log = Reads(Trace(header=False).map(3, "x").event(5, 6, 7).bytes)
+            self.assertEqual(simpletrace.read_header(log, "=Q"), (0,))
+            self.assertEqual(simpletrace.get_mapping(log), (3, "x"))
+            self.assertEqual(simpletrace.read_header(log, "=Q"), (1,))
+            self.assertEqual(simpletrace.read_record(log), (5, 6, 7, struct.pack("=Q", 7)))
+        for wrong in ("text", 5):
+            with self.assertRaisesRegex(TypeError, "a trace is bytes, and reading it gave .*: open it with mode 'rb'"):
+                process(self.events, types.SimpleNamespace(read=lambda size: wrong), Seen())
 
     def test_stdin(self):
         program = "import sys, simpletrace; simpletrace.process(sys.argv[1], sys.stdin.buffer, simpletrace.Formatter2())"

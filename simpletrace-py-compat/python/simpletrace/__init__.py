@@ -174,7 +174,8 @@ def _events(events):
             return file.read(), _os.fspath(events)
     read = getattr(events, "read", None)
     if read:
-        return read(), str(getattr(events, "name", "the events"))
+        text = read()
+        return text if isinstance(text, str) else bytes(memoryview(text)), str(getattr(events, "name", "the events"))
     try:
         listed = list(events)
     except TypeError:
@@ -298,13 +299,13 @@ def read_trace_header(fobj):
 def get_mapping(fobj):
     """Reads what follows the type of a mapping record: an id and the name of its event."""
     event_id, length = _struct.unpack("=QL", fobj.read(12))
-    return event_id, fobj.read(length).decode()
+    return event_id, bytes(fobj.read(length)).decode()
 
 
 def read_record(fobj):
     """Reads what follows the type of an event record: its id, time, process id, and the bytes of its arguments."""
     event_id, timestamp_ns, length, pid = read_header(fobj, rec_header_fmt)
-    return event_id, timestamp_ns, pid, fobj.read(length - rec_header_fmt_len)
+    return event_id, timestamp_ns, pid, bytes(fobj.read(length - rec_header_fmt_len))
 
 
 def read_trace_records(events, fobj, read_header, *, only=None, limit=None, typed=False, strict=False):
