@@ -51,6 +51,13 @@ impl<'py> Named<'py> {
             let path: PathBuf = log.extract()?;
             return Ok(Self::Path(path));
         }
+        if !log.hasattr("read")? {
+            let what = log.repr()?.to_string();
+            let what: String = what.chars().take(60).collect();
+            let message =
+                format!("the trace is a path, as str or path-like, or a file object that reads bytes, and not {what}");
+            return Err(PyTypeError::new_err(message));
+        }
         let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
         let position = if seekable { possible(&log.call_method0("tell")?) } else { None };
         Ok(Self::Object(log.clone(), position))

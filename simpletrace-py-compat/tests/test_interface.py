@@ -133,8 +133,9 @@ class Interface(Case):
         self.assertEqual(str(caught.exception.filename), "none/at/all")
         with self.assertRaises(IsADirectoryError):
             self.see(log=str(self.folder))
-        with self.assertRaises(AttributeError):
-            self.see(log=17)
+        for wrong in (17, None, b"log", [self.log]):
+            with self.assertRaisesRegex(TypeError, f"^the trace is a path, .* or a file object that reads bytes, and not {re.escape(repr(wrong))}$"):
+                process(self.events, wrong, Seen())
 
         class Fails:
             def read(self, size):
