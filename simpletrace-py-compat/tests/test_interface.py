@@ -597,6 +597,33 @@ class Interface(Case):
         record.read(8)
         self.assertEqual(simpletrace.read_record(record), (9, 8, 3, (1).to_bytes(8, sys.byteorder)))
 
+    def test_warnings_point_at_the_script(self):
+        log = self.file("torn", small()[:-3])
+        program = self.file(
+            "script.py",
+            "import os, sys, warnings, simpletrace\n"
+            "warnings.simplefilter('always', simpletrace.DamageWarning)\n"
+            "events, log = sys.argv[1:]\n"
+            "simpletrace.run(simpletrace.Analyzer2())\n"
+            "simpletrace.process(events, log, simpletrace.Analyzer2())\n"
+            "class Old(simpletrace.Analyzer): pass\n"
+            "simpletrace.run(Old())\n"
+            "simpletrace.latency(log, events, 'open -> read')\n"
+            "simpletrace.pairs(log, events, 'open -> read')\n"
+            "list(simpletrace.stream(log, events, event='read'))\n"
+            "simpletrace.read(log, events)\n"
+            "file = open(log, 'rb')\n"
+            "simpletrace.read_trace_header(file)\n"
+            "list(simpletrace.read_trace_records(open(events), file, True))\n",
+        )
+        for option, old in ((), []), (("-W", "always::DeprecationWarning"), [7] * 5):
+            said = run([*option, program, self.events, log])[1].decode()
+            lines = lambda kind: [int(line) for line in re.findall(rf"^{re.escape(program)}:(\d+): {kind}: ", said, re.MULTILINE)]
+            self.assertEqual(lines("DamageWarning"), [4, 5, 7, 8, 9, 10, 11, 14])
+            # Python shows none, as of the original, unless it is asked to.
+            self.assertEqual(lines("DeprecationWarning"), old)
+            self.assertEqual(said.count("DeprecationWarning: "), len(old))
+
     def test_run_takes_the_command_line(self):
         program = self.file("prog.py", "import simpletrace\nclass A(simpletrace.Analyzer2):\n    def ready(self, yes, **k): print('ready', yes)\nsimpletrace.run(A())\n")
         self.assertEqual(run([program, self.events, self.log])[0], b"ready 1\n")

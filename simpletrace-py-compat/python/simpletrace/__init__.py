@@ -14,12 +14,11 @@ import io as _io
 import os as _os
 import struct as _struct
 import sys as _sys
-import warnings as _warnings
 import weakref as _weakref
 
 from . import _native
 from ._events import Event, is_string, read_events
-from ._tables import Preset, Stream, Table, _list, _number, latency, pairs, presets, read, stream
+from ._tables import Preset, Stream, Table, _list, _number, _warn, latency, pairs, presets, read, stream
 
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 
@@ -145,7 +144,8 @@ class Formatter2(Analyzer2):
 
 def _choose(analyzer, event):
     """Returns what an Analyzer has for an event, and how many values stand before the arguments; for `catchall` None."""
-    _warnings.warn("Analyzer is deprecated: use Analyzer2", DeprecationWarning)
+    # Of this module, so that Python shows none unless it is asked to, as of the original.
+    _warn("Analyzer is deprecated: use Analyzer2", DeprecationWarning, __name__)
     function = getattr(analyzer, event.name, None)
     if function is None:
         return analyzer.catchall, None
@@ -237,7 +237,7 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
         else:
             warning = opened.feed(analyzer, _style(analyzer))
         if warning:
-            _warnings.warn(warning, DamageWarning, stacklevel=2)
+            _warn(warning, DamageWarning)
 
 
 def _write():
@@ -321,4 +321,4 @@ def read_trace_records(events, fobj, read_header, *, only=None, limit=None, type
         yield from opened
         warning = opened.warning()
         if warning:
-            _warnings.warn(warning, DamageWarning, stacklevel=2)
+            _warn(warning, DamageWarning)

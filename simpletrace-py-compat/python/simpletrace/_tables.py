@@ -3,6 +3,7 @@
 import collections as _collections
 import operator as _operator
 import os as _os
+import sys as _sys
 import warnings as _warnings
 
 from . import _native
@@ -202,7 +203,7 @@ def _operation(
     }
     opened = _native.open_operation(traces, events, words, asked, is_latency)
     table, found = opened.whole()
-    _tell(traces, found, strict, stacklevel=4)
+    _tell(traces, found, strict)
     return table
 
 
@@ -299,7 +300,7 @@ def _paths(option, paths):
         raise TypeError(f"{option}= takes a path, or a list of paths, not {paths!r:.60}") from None
 
 
-def _tell(traces, found, strict, stacklevel=3):
+def _tell(traces, found, strict):
     """Warns of what was found in a trace, or raises."""
     from . import DamageWarning
 
@@ -316,4 +317,14 @@ def _tell(traces, found, strict, stacklevel=3):
         text = "; ".join(wrong[:most])
         # Mostly it says itself which file it is about.
         about = "" if any(trace in text for trace in traces) else f"{', '.join(traces)}: "
-        _warnings.warn(f"{about}{text}{more}", DamageWarning, stacklevel=stacklevel)
+        _warn(f"{about}{text}{more}", DamageWarning)
+
+
+def _warn(text, category, module=None):
+    """Warns of what the first frame outside of this package has done."""
+    frame = _sys._getframe(1)
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        frame = frame.f_back
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    module = module or frame.f_globals.get("__name__", "<unknown>")
+    _warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, module, registry)
