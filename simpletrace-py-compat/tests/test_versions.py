@@ -2,11 +2,12 @@
 
 import io
 import json
+import sys
 import unittest
 
 import simpletrace
 import tracetool
-from support import EVENTS, HEADER_ID, MAGIC, Case, Trace, shared
+from support import EVENTS, HEADER_ID, MAGIC, Case, Trace, shared, small
 from test_interface import SMALL, Seen
 
 
@@ -64,6 +65,53 @@ class Versions(Case):
             seen = Seen()
             simpletrace.process(io.StringIO(EVENTS), io.BytesIO(small(order)), seen)
             self.assertEqual(seen.seen[1:-1], SMALL)
+
+    def test_the_version_of_an_object_that_cannot_be_referred_to_weakly(self):
+        class Slots:
+            __slots__ = ("file",)
+
+            def read(self, size):
+                return self.file.read(size)
+
+        class Unhashable(Slots):
+            __slots__ = ("__weakref__",)
+            __hash__ = None
+
+        class Equal(Slots):
+            __slots__ = ("__weakref__",)
+            __eq__ = lambda self, other: True
+            __hash__ = lambda self: 1
+
+        def opened(kind, data):
+            log = kind()
+            log.file = io.BytesIO(data)
+            return log
+
+        def read(log):
+            records = simpletrace.read_trace_records(io.StringIO(EVENTS), log, True)
+            return [(event.name, tuple(args), time, pid) for event, _, time, pid, *args in records]
+
+        own, other = (small(order) for order in ("<>" if sys.byteorder == "little" else "><"))
+        log = opened(Slots, own)
+        simpletrace.read_trace_header(log)
+        self.assertEqual(read(log), SMALL)
+        for data, text in (
+            (other, "version 4, (big|little)-endian"),
+            (Trace(version=3).bytes, "version 3, little-endian"),
+            (of_version_0("<"), "version 0, little-endian"),
+        ):
+            with self.assertRaisesRegex(ValueError, f"{text}, .* Slots; add '__weakref__' to its __slots__, or take process"):
+                simpletrace.read_trace_header(opened(Slots, data))
+        for kind in (Unhashable, Equal):
+            logs = [opened(kind, data) for data in (other, own)]
+            for log in logs:
+                simpletrace.read_trace_header(log)
+            for log in logs:
+                self.assertEqual(read(log), SMALL)
+        known = len(simpletrace._headers)
+        del log
+        logs.clear()
+        self.assertEqual(len(simpletrace._headers), known - 2)
 
     def test_version_0(self):
         events = 'a(int x) "%d"\ndisable b(void) ""\nc(const char *s, int y) "%s %d"\n'

@@ -33,6 +33,9 @@ log_header_fmt = "=QQQ"
 rec_header_fmt = "=QQII"
 rec_header_fmt_len = _struct.calcsize(rec_header_fmt)
 
+# What a trace is taken for whose header nobody has read: the version, and whether it is big-endian.
+_USUAL = 4, _sys.byteorder == "big"
+
 
 class SimpleException(Exception):
     """What a script says to its user without a traceback."""
@@ -201,15 +204,27 @@ def _opened(log):
     return _contextlib.nullcontext(log)
 
 
-# What `read_trace_header` found in a file, for `read_trace_records`.
-_headers = _weakref.WeakKeyDictionary()
+# What `read_trace_header` found in a file, for `read_trace_records`: by the object's `id`, with a weak reference to it.
+_headers = {}
+
+
+def _remember(log, header):
+    """Keeps the header of a file object while it lives. Raises ValueError if that cannot be and the header is not the usual one."""
+    key = id(log)
+    try:
+        _headers[key] = _weakref.ref(log, lambda _: _headers.pop(key, None)), header
+    except TypeError:
+        if header != _USUAL:
+            version, is_big = header
+            raise ValueError(
+                f"a trace of version {version}, {'big' if is_big else 'little'}-endian, which read_trace_records could not know:"
+                f" there are no weak references to {type(log).__name__}; add '__weakref__' to its __slots__, or take process(...)"
+            ) from None
 
 
 def _header_of(log):
-    try:
-        return _headers.get(log)
-    except TypeError:
-        return None
+    found, header = _headers.get(id(log), (None, _USUAL))
+    return header if found and found() is log else _USUAL
 
 
 def process(events, log, analyzer, read_header=True, *, only=None, limit=None, typed=False, strict=False):
@@ -278,7 +293,11 @@ def read_header(fobj, hfmt):
 
 
 def read_trace_header(fobj):
-    """Reads the header of a trace, of any version and byte order. Raises ValueError if it is none."""
+    """Reads the header of a trace, of any version and byte order. Raises ValueError if it is none.
+
+    `read_trace_records` knows from here what it reads; `fobj` has to be an object that can be referred to weakly unless the version
+    is 4 and the byte order the host's, else ValueError.
+    """
     data = _struct.pack("=QQQ", *read_header(fobj, log_header_fmt))
     for order in "<>":
         event_id, magic, version = _struct.unpack(order + "QQQ", data)
@@ -290,10 +309,7 @@ def read_trace_header(fobj):
         raise ValueError(f"version {version} of the trace format is unknown: there are 0, 2, 3 and 4")
     if version == 0:
         read_header(fobj, "=40x")
-    try:
-        _headers[fobj] = (version, order == ">")
-    except TypeError:
-        pass
+    _remember(fobj, (version, order == ">"))
 
 
 def get_mapping(fobj):
@@ -314,7 +330,7 @@ def read_trace_records(events, fobj, read_header, *, only=None, limit=None, type
     `fobj` stands behind the header, which `read_trace_header` has read; or `read_header` is False, and there is none. The other
     options are those of `process`.
     """
-    header = (_header_of(fobj) or (4, _sys.byteorder == "big")) if read_header else None
+    header = _header_of(fobj) if read_header else None
     text, name = _events(events)
     options = _options(only, limit, typed, strict)
     with _native.Log(text, name, fobj, read_header=False, header=header, **options) as opened:
