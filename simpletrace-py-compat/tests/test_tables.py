@@ -388,6 +388,19 @@ class Trouble(Case):
         table = quiet(simpletrace.latency, trace, events, operation, percentiles=numpy.array([50.0, 99.9]), without_suspects=1)
         self.assertIn("p99_9_ns", table.column_names)
 
+    def test_percentiles_are_numbers_however_they_are_written(self):
+        read = lambda percentiles: simpletrace.latency(DEMO, DEMO_EVENTS, preset="virtio-blk", percentiles=percentiles)
+        names = lambda percentiles: [name for name in quiet(read, percentiles).column_names if re.fullmatch(r"p[\d_]+_ns", name)]
+        self.assertEqual(names([1e-7, 50.0]), ["p0_0000001_ns", "p50_ns"])
+        self.assertEqual(names("50"), ["p50_ns"])
+        self.assertEqual(names(99.9), ["p99_9_ns"])
+        self.assertEqual(names(None), ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns"])
+        with self.assertRaisesRegex(ValueError, "'True' is not a percentile"):
+            read([True])
+        for wrong in ("1,50", ["1,50"], [], ()):
+            with self.assertRaisesRegex(ValueError, rf"percentiles= takes one or more numbers such as \[50, 99.9\], not {re.escape(repr(wrong))}"):
+                read(wrong)
+
     def test_an_empty_list_is_none(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         self.assertEqual(quiet(simpletrace.read, trace, events, event=[]), {})
@@ -396,6 +409,11 @@ class Trouble(Case):
         self.assertEqual(len(quiet(simpletrace.read, trace, events, event=[], long=True)), 0)
         self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[])), 0)
         self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[7])), 1)
+        for call in (simpletrace.latency, simpletrace.pairs):
+            columns = lambda **options: quiet(call, DEMO, DEMO_EVENTS, preset="virtio-blk", **options).column_names
+            self.assertIn("event", columns())
+            self.assertNotIn("event", columns(by=[]))
+            self.assertEqual(columns(by=()), columns(by="none"))
 
     def test_without_declarations_a_warning_or_an_error_says_so(self):
         trace = self.file("t.trace", small())
