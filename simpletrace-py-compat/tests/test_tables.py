@@ -484,6 +484,40 @@ class Trouble(Case):
                         writer.write(small())
                         self.interrupt(child)
 
+    def test_ctrl_c_ends_what_another_library_takes_of_a_pipe(self):
+        """It raises something of its own, and the next line KeyboardInterrupt. DuckDB has to take it in the main thread."""
+        events = self.file("e", EVENTS)
+        take = {
+            "pyarrow": "library.table(stream)",
+            "polars": "library.DataFrame(stream)",
+            "duckdb": "library.sql('set threads = 1'); library.sql('select count(*) from stream').fetchall()",
+        }
+        for name, call in take.items():
+            with self.subTest(library=name):
+                try:
+                    importlib.import_module(name)
+                except ImportError:
+                    print(f"SKIPPED: Ctrl-C in {name}: it is not installed", flush=True)
+                    continue
+                fifo = str(self.folder / name)
+                os.mkfifo(fifo)
+                script = (
+                    f"import sys, simpletrace, {name} as library\n"
+                    "stream = simpletrace.stream(*sys.argv[1:], event='open')\n"
+                    "print('ready', flush=True)\n"
+                    f"try: {call}\n"
+                    "except Exception as error:\n"
+                    "    print(error, file=sys.stderr)\n"
+                    "    print('goes on')\n"
+                )
+                child = subprocess.Popen(
+                    [sys.executable, "-c", script, fifo, events], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                )
+                with child, open(fifo, "wb", buffering=0) as writer:
+                    writer.write(small())
+                    self.interrupt(child)
+                    self.assertNotIn(b"goes on", child.stdout.read())
+
     def test_other_threads_run_meanwhile(self):
         trace, events = self.file("many.trace", many(300_000)), self.file("e", EVENTS)
         lengths, count = [], [0]
