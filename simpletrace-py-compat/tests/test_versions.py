@@ -147,6 +147,31 @@ class Versions(Case):
             simpletrace.process(io.StringIO(EVENTS), io.BytesIO(first + second), seen)
         self.assertEqual([call[0] for call in seen.seen[1:-1]], ["ready", "nothing", "ready"])
 
+    def test_what_is_passed_over_stays_so_in_a_second_file(self):
+        """Also when methods appear: `ready` comes first and is never asked for, `nothing` gets its method from `open`."""
+        first = Trace().map(0, "open").map(2, "ready").map(3, "nothing")
+        first.event(2, 1, 1).event(3, 2).event(0, 3, b"a", 1).event(3, 4).event(2, 5, 1)
+        second = Trace().map(5, "ready").map(6, "nothing").map(7, "open")
+        second.event(5, 6, 1).event(6, 7).event(7, 8, b"b", 2).event(5, 9, 0)
+        seen = []
+
+        class Grows(simpletrace.Analyzer2):
+            def open(self, path, flags, *, timestamp_ns, **others):
+                seen.append(timestamp_ns)
+                self.nothing = lambda timestamp_ns, **others: seen.append(timestamp_ns)
+
+            def ready(self, *args, **others):
+                seen.append("ready")
+
+        # More than are gathered before methods are looked for again, in the first file.
+        many = Trace(header=False).event(0, 3, b"a", 1).bytes * 4_096
+        log = first.bytes + many + Trace(header=False).event(3, 4).bytes + second.bytes
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "another file begins"):
+            simpletrace.process(io.StringIO(EVENTS), io.BytesIO(log), Grows(), only=["open", "nothing"])
+        self.assertEqual([time for time in seen if time != 3][-3:], [4, 7, 8])
+        self.assertNotIn("ready", seen)
+        self.assertEqual(seen.count(3), 4_097)
+
     def test_names_that_come_late_or_again(self):
         trace = Trace().map(5, "ready").event(5, 1, 1).map(5, "nothing").event(5, 2).map(6, "ready").event(6, 3, 0)
         seen = Seen()
