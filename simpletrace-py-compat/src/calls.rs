@@ -1,5 +1,6 @@
 //! Calling the methods of an analyzer.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,6 +85,8 @@ impl KindNames {
 pub(crate) struct Values {
     pub(crate) typed: bool,
     pub(crate) version: Version,
+    /// How many a `bool` was given as `True` for that are neither 0 nor 1.
+    pub(crate) odd_bools: Cell<u64>,
 }
 
 impl Values {
@@ -100,6 +103,10 @@ impl Values {
                 Ok(match value {
                     Value::Signed(value) => PyInt::new(py, value).into_any(),
                     Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+                    _ if ty == ArgType::Bool => {
+                        self.odd_bools.set(self.odd_bools.get() + 1);
+                        PyBool::new(py, true).to_owned().into_any()
+                    }
                     _ => PyInt::new(py, word).into_any(),
                 })
             }
@@ -357,6 +364,11 @@ impl Calls {
             self.kinds[index].target = target;
         }
         Ok(())
+    }
+
+    /// How many `bool`s were neither 0 nor 1.
+    pub(crate) fn odd_bools(&self) -> u64 {
+        self.values.odd_bools.get()
     }
 
     /// Who is called for a kind, now.

@@ -24,17 +24,23 @@ impl Faults {
         }
     }
 
-    /// The text of the warning, if there is something to warn of.
-    pub(crate) fn warning(&self, file: &str) -> Option<String> {
-        if self.count == 0 {
-            return None;
+    /// The text of the warning, if there is something to warn of; behind offsets, `from_where` they count.
+    pub(crate) fn warning(&self, file: &str, from_where: &str, odd_bools: u64) -> Option<String> {
+        let odd = format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True");
+        match (self.count, odd_bools) {
+            (0, 0) => return None,
+            (0, _) => return Some(format!("{file}: {odd}")),
+            _ => {}
         }
+        let odd = if odd_bools == 0 { String::new() } else { format!("; {odd}") };
         let more = match self.count - self.told.len() as u64 {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
         let told = self.told.join("; ");
-        Some(format!("{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error)"))
+        Some(format!(
+            "{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error{from_where}){odd}"
+        ))
     }
 }
 
@@ -47,8 +53,8 @@ pub(crate) fn exception(module: &str, name: &str, message: String) -> PyErr {
 }
 
 /// What damage is to those who want none: of the kind that simpletrace.py stops with.
-pub(crate) fn of_damage(file: &str, damage: &Damage) -> PyErr {
-    let message = format!("{file}: {damage}");
+pub(crate) fn of_damage(file: &str, damage: &Damage, from_where: &str) -> PyErr {
+    let message = format!("{file}: {damage}{from_where}");
     match damage.kind {
         // Behind the type word, inside what is left of the header.
         ErrorKind::TornTail(8..32) => exception("simpletrace", "SimpleException", message),

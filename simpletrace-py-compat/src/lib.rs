@@ -15,6 +15,7 @@ mod sink;
 mod source;
 mod tables;
 mod text;
+mod words;
 
 /// The module as Python sees it.
 #[pyo3::pymodule]

@@ -1,5 +1,6 @@
 //! Reading a trace: records find their declarations and go where they are wanted.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,8 +10,8 @@ use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use simpletrace_format::events::{LookupById, Numbering, SeenIds};
 use simpletrace_format::{
-    ByteOrder, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered, RecoveringReader,
-    Version,
+    ByteOrder, Damage, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered,
+    RecoveringReader, Version,
 };
 
 use crate::calls::{Calls, KindNames, Style, Values};
@@ -68,6 +69,9 @@ struct Trace {
     kinds: HashMap<(String, bool), (u32, State)>,
     faults: Faults,
     left: u64,
+    /// Where in its file the reader's first byte is, and whether that is known.
+    base: u64,
+    is_based: bool,
     /// The script's file object and where it stood, if it can be put elsewhere.
     begin: Option<(Py<PyAny>, u64)>,
     /// Whether all was handed over up to where the reader is, and that is not the end.
@@ -85,6 +89,7 @@ impl Trace {
     ) -> PyResult<Self> {
         let named = Named::new(log)?;
         let name = named.name();
+        let position = named.position();
         let source = named.open(shared)?;
         let mut reader = start(source, shared, read_header, header, &name)?;
         let version = reader.header().version;
@@ -118,6 +123,9 @@ impl Trace {
             kinds: HashMap::new(),
             faults: Faults::default(),
             left: u64::MAX,
+            base: position.unwrap_or(0),
+            // What begins with a header begins there for everybody.
+            is_based: position.is_some() || read_header,
             begin: named.begin(),
             is_between: true,
         };
@@ -138,6 +146,16 @@ impl Trace {
             // One that is closed meanwhile stands nowhere.
             let _ = object.call_method1(py, "seek", (begin + self.reader.offset(),));
         }
+    }
+
+    /// What is said behind an offset where it is not the file's.
+    fn behind_offsets(&self) -> &'static str {
+        if self.is_based { "" } else { "; offsets count from where reading began" }
+    }
+
+    /// The text of the warning, if something is wrong.
+    fn warning(&self, odd_bools: u64) -> Option<String> {
+        self.faults.warning(&self.name, self.behind_offsets(), odd_bools)
     }
 
     /// Hands records to `visitor` until it wants no more, or there are none.
@@ -175,10 +193,13 @@ impl Trace {
                     match self.names.slot(event.id) {
                         Some(slot) => (Some(slot), event.offset, taking),
                         None => {
+                            let offset = self.base + event.offset;
+                            let fault = format_args!("offset {offset}: {} has no name", event.id);
                             if self.strict {
-                                return Err(PyKeyError::new_err(event.id.0));
+                                let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
+                                return Err(PyKeyError::new_err(message));
                             }
-                            self.faults.add(format_args!("offset {}: {} has no name", event.offset, event.id));
+                            self.faults.add(fault);
                             continue;
                         }
                     }
@@ -197,8 +218,13 @@ impl Trace {
                     continue;
                 }
                 Recovered::Damage(damage) => {
+                    let damage = Damage {
+                        offset: self.base + damage.offset,
+                        resumed_at: damage.resumed_at.map(|at| self.base + at),
+                        ..damage
+                    };
                     if self.strict {
-                        return Err(of_damage(&self.name, &damage));
+                        return Err(of_damage(&self.name, &damage, self.behind_offsets()));
                     }
                     self.faults.add(damage);
                     continue;
@@ -253,10 +279,12 @@ impl Trace {
                         }
                         (Taken::Short, _) => {
                             let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
+                            let offset = self.base + offset;
                             let fault =
                                 format_args!("offset {offset}: record of {name} is too short for its declaration");
                             if self.strict {
-                                return Err(exception("struct", "error", format!("{}: {fault}", self.name)));
+                                let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
+                                return Err(exception("struct", "error", message));
                             }
                             self.left += 1;
                             self.faults.add(fault);
@@ -474,7 +502,7 @@ impl Log {
         let mut trace = Trace::open(log, declarations, read_header, header, strict, &shared)?;
         trace.only = only;
         trace.left = limit.unwrap_or(u64::MAX);
-        let values = Values { typed, version: trace.version };
+        let values = Values { typed, version: trace.version, odd_bools: Cell::default() };
         Ok(Self { opened: Mutex::new(Some(Opened { trace, kinds: Vec::new(), values })), shared })
     }
 
@@ -487,7 +515,8 @@ impl Log {
         };
         self.with(|opened| {
             let declarations = Arc::clone(&opened.trace.declarations);
-            let values = Values { typed: opened.values.typed, version: opened.values.version };
+            let Values { typed, version, .. } = opened.values;
+            let values = Values { typed, version, odd_bools: Cell::default() };
             let calls = Calls::new(analyzer, style, declarations, values, Arc::clone(&self.shared.is_stale))?;
             self.push(py, &mut opened.trace, Sink::Calls(calls))
         })
@@ -501,7 +530,7 @@ impl Log {
 
     /// Returns the text of a warning, if what was read is damaged.
     fn warning(&self) -> PyResult<Option<String>> {
-        self.with(|opened| Ok(opened.trace.faults.warning(&opened.trace.name)))
+        self.with(|opened| Ok(opened.trace.warning(opened.values.odd_bools.get())))
     }
 
     /// Gives up the trace and its file.
@@ -573,7 +602,9 @@ impl Log {
             // What was read before damage, too. If a call has raised, there is nothing.
             self.shared.flush().and(result)
         });
-        *self.shared.sink() = Sink::None;
-        result.map(|()| trace.faults.warning(&trace.name))
+        let sink = std::mem::replace(&mut *self.shared.sink(), Sink::None);
+        let odd_bools = if let Sink::Calls(calls) = &sink { calls.odd_bools() } else { 0 };
+        drop(sink);
+        result.map(|()| trace.warning(odd_bools))
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
 use crate::sink::Shared;
 
@@ -50,8 +51,15 @@ impl<'py> Named<'py> {
             let path: PathBuf = log.extract()?;
             return Ok(Self::Path(path));
         }
+        if !log.hasattr("read")? {
+            let what = log.repr()?.to_string();
+            let what: String = what.chars().take(60).collect();
+            let message =
+                format!("the trace is a path, as str or path-like, or a file object that reads bytes, and not {what}");
+            return Err(PyTypeError::new_err(message));
+        }
         let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
-        let position = if seekable { log.call_method0("tell")?.extract().ok() } else { None };
+        let position = if seekable { possible(&log.call_method0("tell")?) } else { None };
         Ok(Self::Object(log.clone(), position))
     }
 
@@ -79,6 +87,15 @@ impl<'py> Named<'py> {
         }
     }
 
+    /// Where reading begins in the file, in bytes; `None` where that is not known.
+    pub(crate) fn position(&self) -> Option<u64> {
+        match self {
+            Self::Path(_) => Some(0),
+            Self::Object(_, Some(position)) => Some(*position),
+            Self::Object(object, None) => object.call_method0("tell").ok().and_then(|told| possible(&told)),
+        }
+    }
+
     /// Starts reading, from the beginning or from where the object stood.
     pub(crate) fn open(&self, shared: &Arc<Shared>) -> PyResult<Source> {
         let input = match self {
@@ -98,6 +115,11 @@ impl<'py> Named<'py> {
         };
         Ok(Source { input, ahead: Vec::new(), at: 0, shared: Arc::clone(shared), looked_for_signals: Instant::now() })
     }
+}
+
+/// A position in a file that leaves room for what comes behind it.
+fn possible(told: &Bound<'_, PyAny>) -> Option<u64> {
+    told.extract().ok().filter(|&position: &u64| position < 1 << 63)
 }
 
 /// An `OSError` with its number, as Python raises it.
@@ -172,9 +194,9 @@ fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
     if bytes.is_none() {
         return Err(PyBlockingIOError::new_err("the trace has no bytes for now, and is not to be waited for"));
     }
-    let Ok(bytes) = bytes.cast::<PyBytes>() else {
-        let message = format!("a trace is bytes, and reading it gave {}: open it with mode 'rb'", bytes.get_type());
-        return Err(PyTypeError::new_err(message));
+    let bytes = match bytes.cast_into::<PyBytes>() {
+        Ok(bytes) => bytes,
+        Err(other) => of_bytes_like(&other.into_inner())?,
     };
     let bytes = bytes.as_bytes();
     let Some(room) = buffer.get_mut(..bytes.len()) else {
@@ -182,6 +204,15 @@ fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
     };
     room.copy_from_slice(bytes);
     Ok(bytes.len())
+}
+
+/// Copies what is no `bytes`, but has some: a `bytearray`, a `memoryview`.
+fn of_bytes_like<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let Ok(view) = PyMemoryView::from(object) else {
+        let message = format!("a trace is bytes, and reading it gave {}: open it with mode 'rb'", object.get_type());
+        return Err(PyTypeError::new_err(message));
+    };
+    Ok(view.call_method0(intern!(object.py(), "tobytes"))?.cast_into()?)
 }
 
 impl Read for Source {

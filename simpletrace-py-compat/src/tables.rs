@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Report, Source, Verdict};
+use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Remark, Report, Source, Verdict};
 
 use crate::source::text_of;
+use crate::words::in_python;
 
 /// How long a signal may wait to be seen.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -73,8 +74,13 @@ fn found(report: &Report) -> Found {
         Verdict::Damaged => "damaged",
         Verdict::Unreadable => "unreadable",
     };
-    let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note);
-    (verdict, warnings.map(|remark| remark.text.clone()).collect(), report.gaps, report.dropped)
+    let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note || is_torn(remark));
+    (verdict, warnings.map(|remark| in_python(&remark.text)).collect(), report.gaps, report.dropped)
+}
+
+/// Whether a note says where a file ends inside a record, which is damage to a script.
+fn is_torn(remark: &Remark) -> bool {
+    remark.text.contains(" ends inside a record at offset ")
 }
 
 /// A table that is in memory.
@@ -91,7 +97,8 @@ impl Table {
     /// What the command line would have said beside: notes and warnings.
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        self.report.iter().flat_map(|report| &report.remarks).map(ToString::to_string).collect()
+        let remarks = self.report.iter().flat_map(|report| &report.remarks);
+        remarks.map(|remark| in_python(&remark.to_string())).collect()
     }
 
     /// Of latencies, what `latency -F json` has beside its groups; else None.
@@ -136,7 +143,18 @@ impl Table {
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Stream {
     schema: SchemaRef,
-    stream: Mutex<Option<Watched>>,
+    stream: Mutex<State>,
+}
+
+/// Where what a [`Stream`] reads is.
+enum State {
+    Here(Box<Watched>),
+    /// Some thread waits for its next batch.
+    Busy,
+    /// Another library has it, or has had it.
+    Taken,
+    /// All was handed out, or reading has failed.
+    Over,
 }
 
 #[pymethods]
@@ -158,7 +176,7 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        stream_capsule(py, Box::new(self.take()?))
+        stream_capsule(py, self.take()?)
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -167,12 +185,22 @@ impl Stream {
 
     /// The next batch, as a table.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let Some(mut watched) = self.lock().take() else { return Ok(None) };
-        let batch = watched.next_batch(py)?;
-        if batch.is_some() {
-            *self.lock() = Some(watched);
-        }
-        Ok(batch.map(|batch| Table { schema: Arc::clone(&self.schema), batches: vec![batch], report: None }))
+        let mut state = self.lock();
+        let mut watched = match std::mem::replace(&mut *state, State::Busy) {
+            State::Here(watched) => watched,
+            other => {
+                *state = other;
+                return match &*state {
+                    State::Over => Ok(None),
+                    State::Busy => Err(PyValueError::new_err("another thread is reading the stream")),
+                    _ => Err(taken_already()),
+                };
+            }
+        };
+        drop(state);
+        let batch = watched.next_batch(py);
+        *self.lock() = if matches!(batch, Ok(Some(_))) { State::Here(watched) } else { State::Over };
+        Ok(batch?.map(|batch| Table { schema: Arc::clone(&self.schema), batches: vec![batch], report: None }))
     }
 
     /// Reads all that is left: a table, and what was found.
@@ -195,19 +223,28 @@ impl Stream {
 
 impl Stream {
     fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
-        Self { schema: stream.schema(), stream: Mutex::new(Some(Watched { stream, tell })) }
+        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched { stream, tell }))) }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> PyResult<Watched> {
-        let taken = self.lock().take();
-        taken.ok_or_else(|| {
-            PyValueError::new_err("a stream can be taken only once, and was; read() gives what can be taken again")
-        })
+    fn take(&self) -> PyResult<Box<Watched>> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Here(watched) => Ok(watched),
+            other => {
+                // One that has ended goes on to end.
+                *state = other;
+                Err(taken_already())
+            }
+        }
     }
+}
+
+fn taken_already() -> PyErr {
+    PyValueError::new_err("a stream can be taken only once, and was; read() gives what can be taken again")
 }
 
 /// A stream whose taker is told what was found, and may interrupt it.
@@ -370,10 +407,11 @@ fn raised(error: Error) -> PyErr {
     /// What Linux has a directory called that is opened as a file.
     const EISDIR: i32 = 21;
 
-    let Some(io) = error.io() else { return PyValueError::new_err(error.to_string()) };
+    let text = in_python(&error.to_string());
+    let Some(io) = error.io() else { return PyValueError::new_err(text) };
     let is_directory = io.kind() == std::io::ErrorKind::IsADirectory;
     let Some(number) = io.raw_os_error().or(is_directory.then_some(EISDIR)) else {
-        return PyValueError::new_err(error.to_string());
+        return PyValueError::new_err(text);
     };
     match error.path() {
         Some(path) => PyOSError::new_err((number, text_of(io, number), path.as_os_str().to_owned())),

@@ -1,6 +1,7 @@
 """Damaged traces: one warning and every intact record, or with `strict` an exception as the original's."""
 
 import io
+import os
 import struct
 import unittest
 import warnings
@@ -198,6 +199,61 @@ class Damage(Case):
                 with self.assertRaises(struct.error if strict else StopIteration):
                     next(records)
             self.assertEqual(len(caught), not strict)
+
+    def test_offsets_count_from_the_beginning_of_the_file(self):
+        torn, behind = small()[:-3], "; offsets count from where reading began"
+        unnamed = Trace().map(0, "open").event(9, 1, 2).bytes
+        before = b"what stands before it"
+
+        def of_pipe(data):
+            """A pipe, and all of it is in there."""
+            reading, writing = os.pipe()
+            with open(writing, "wb") as file:
+                file.write(data)
+            return open(reading, "rb", buffering=0)
+
+        class OnlyTells:
+            def __init__(self, data):
+                self.file = io.BytesIO(data)
+                self.read, self.tell = self.file.read, self.file.tell
+
+        for kind, moved, ends in (
+            (lambda data: open(self.file("log", data), "rb"), len(before), ""),
+            (lambda data: io.BytesIO(data), len(before), ""),
+            (OnlyTells, len(before), ""),
+            (of_pipe, -24, behind),
+        ):
+            for data, offset, text, raises in (
+                (torn, 345, "the file ends inside a record, 47 bytes into it", struct.error),
+                (unnamed, 48, "event 9 has no name", KeyError),
+            ):
+                for strict in (False, True):
+                    log = kind(before + data)
+                    log.read(len(before))
+                    simpletrace.read_trace_header(log)
+                    records = simpletrace.read_trace_records(io.StringIO(EVENTS), log, True, strict=strict)
+                    where = f"offset {offset + moved}: {text}"
+                    if strict:
+                        with self.assertRaises(raises) as caught:
+                            list(records)
+                        name = log.name if isinstance(getattr(log, "name", None), str) else "the trace"
+                        self.assertEqual(caught.exception.args, (f"{name}: {where}{ends}",))
+                    else:
+                        with self.assertWarns(simpletrace.DamageWarning) as caught:
+                            list(records)
+                        self.assertIn(f"{where} (strict=True makes it an error{ends})", str(caught.warning))
+                    getattr(log, "close", int)()
+        # A position that cannot be is none.
+        for wrong in (-1, 2**64 - 1, "x", None):
+            log = OnlyTells(torn)
+            log.tell = lambda: wrong
+            simpletrace.read_trace_header(log)
+            with self.assertWarnsRegex(simpletrace.DamageWarning, f"offset 321: .*{behind}"):
+                list(simpletrace.read_trace_records(io.StringIO(EVENTS), log, True))
+        # With a header, they count from there for everybody.
+        with of_pipe(torn) as log:
+            calls, raised, [caught] = self.see(io.StringIO(EVENTS), log)
+        self.assertIn(": offset 345: the file ends inside a record, 47 bytes into it (strict=True makes it an error)", str(caught.message))
 
     def test_printed(self):
         words = ["-m", "simpletrace", self.file("events", EVENTS), self.file("log", small()[:-3])]

@@ -1,5 +1,6 @@
 """What scripts may call, and how they are called."""
 
+import array
 import collections
 import contextlib
 import functools
@@ -132,8 +133,9 @@ class Interface(Case):
         self.assertEqual(str(caught.exception.filename), "none/at/all")
         with self.assertRaises(IsADirectoryError):
             self.see(log=str(self.folder))
-        with self.assertRaises(AttributeError):
-            self.see(log=17)
+        for wrong in (17, None, b"log", [self.log]):
+            with self.assertRaisesRegex(TypeError, f"^the trace is a path, .* or a file object that reads bytes, and not {re.escape(repr(wrong))}$"):
+                process(self.events, wrong, Seen())
 
         class Fails:
             def read(self, size):
@@ -143,6 +145,29 @@ class Interface(Case):
             self.see(log=Fails())
         with self.assertRaisesRegex(ValueError, "declares no events"):
             self.see(events=self.log)
+
+    def test_bytes_of_any_kind(self):
+        for kind in (bytearray, memoryview, lambda read: memoryview(bytearray(read)), lambda read: array.array("B", read)):
+
+            class Reads:
+                def __init__(self, data):
+                    self.file = io.BytesIO(data)
+
+                def read(self, *size):
+                    return kind(self.file.read(*size))
+
+            self.assertEqual(self.see(Reads(EVENTS.encode()), Reads(small())), SMALL)
+            log = Reads(small())
+            simpletrace.read_trace_header(log)
+            self.assertEqual(len(list(simpletrace.read_trace_records(io.StringIO(EVENTS), log, True))), len(SMALL))
+            log = Reads(Trace(header=False).map(3, "x").event(5, 6, 7).bytes)
+            self.assertEqual(simpletrace.read_header(log, "=Q"), (0,))
+            self.assertEqual(simpletrace.get_mapping(log), (3, "x"))
+            self.assertEqual(simpletrace.read_header(log, "=Q"), (1,))
+            self.assertEqual(simpletrace.read_record(log), (5, 6, 7, struct.pack("=Q", 7)))
+        for wrong in ("text", 5):
+            with self.assertRaisesRegex(TypeError, "a trace is bytes, and reading it gave .*: open it with mode 'rb'"):
+                process(self.events, types.SimpleNamespace(read=lambda size: wrong), Seen())
 
     def test_stdin(self):
         program = "import sys, simpletrace; simpletrace.process(sys.argv[1], sys.stdin.buffer, simpletrace.Formatter2())"
@@ -518,6 +543,30 @@ class Interface(Case):
         self.assertEqual(seen, expected)
         self.assertEqual(list(map(type, seen)), list(map(type, expected)))
 
+    def test_a_bool_that_is_neither_0_nor_1_is_true_and_told_once(self):
+        log = Trace().map(2, "ready")
+        for value in (0, 2, 1, 2**63):
+            log.event(2, 1, value)
+        warning = "the trace: values of bool arguments that are neither 0 nor 1: 2; given as True"
+        for strict in (False, True):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                seen = [args[0] for _, args, _, _ in self.see(log=io.BytesIO(log.bytes), typed=True, strict=strict)]
+            self.assertEqual(list(map(repr, seen)), ["False", "True", "True", "True"])
+            self.assertEqual([str(of.message) for of in caught], [warning])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                file = io.BytesIO(log.bytes)
+                simpletrace.read_trace_header(file)
+                records = list(simpletrace.read_trace_records(io.StringIO(EVENTS), file, True, typed=True, strict=strict))
+            self.assertEqual([repr(record[4]) for record in records], ["False", "True", "True", "True"])
+            self.assertEqual([str(of.message) for of in caught], [warning])
+        with self.assertWarnsRegex(simpletrace.DamageWarning, r"is damaged.* makes it an error\); values of bool .*: 2; given as True$"):
+            self.see(log=io.BytesIO(log.bytes + b"x"), typed=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual([args[0] for _, args, _, _ in self.see(log=io.BytesIO(log.bytes))], [0, 2, 1, 2**63])
+
     def test_read_trace_records(self):
         for log in (open(self.log, "rb"), io.BytesIO(small(">"))):
             with log, open(self.events) as file:
@@ -547,6 +596,33 @@ class Interface(Case):
         record = io.BytesIO(Trace(header=False).event(9, 8, 1, pid=3).bytes)
         record.read(8)
         self.assertEqual(simpletrace.read_record(record), (9, 8, 3, (1).to_bytes(8, sys.byteorder)))
+
+    def test_warnings_point_at_the_script(self):
+        log = self.file("torn", small()[:-3])
+        program = self.file(
+            "script.py",
+            "import os, sys, warnings, simpletrace\n"
+            "warnings.simplefilter('always', simpletrace.DamageWarning)\n"
+            "events, log = sys.argv[1:]\n"
+            "simpletrace.run(simpletrace.Analyzer2())\n"
+            "simpletrace.process(events, log, simpletrace.Analyzer2())\n"
+            "class Old(simpletrace.Analyzer): pass\n"
+            "simpletrace.run(Old())\n"
+            "simpletrace.latency(log, events, 'open -> read')\n"
+            "simpletrace.pairs(log, events, 'open -> read')\n"
+            "list(simpletrace.stream(log, events, event='read'))\n"
+            "simpletrace.read(log, events)\n"
+            "file = open(log, 'rb')\n"
+            "simpletrace.read_trace_header(file)\n"
+            "list(simpletrace.read_trace_records(open(events), file, True))\n",
+        )
+        for option, old in ((), []), (("-W", "always::DeprecationWarning"), [7] * 5):
+            said = run([*option, program, self.events, log])[1].decode()
+            lines = lambda kind: [int(line) for line in re.findall(rf"^{re.escape(program)}:(\d+): {kind}: ", said, re.MULTILINE)]
+            self.assertEqual(lines("DamageWarning"), [4, 5, 7, 8, 9, 10, 11, 14])
+            # Python shows none, as of the original, unless it is asked to.
+            self.assertEqual(lines("DeprecationWarning"), old)
+            self.assertEqual(said.count("DeprecationWarning: "), len(old))
 
     def test_run_takes_the_command_line(self):
         program = self.file("prog.py", "import simpletrace\nclass A(simpletrace.Analyzer2):\n    def ready(self, yes, **k): print('ready', yes)\nsimpletrace.run(A())\n")

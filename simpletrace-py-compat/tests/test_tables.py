@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -198,7 +199,7 @@ class Operations(Case):
         # What there is nothing of says why.
         nothing = quiet(simpletrace.latency, DEMO, preset="virtio-blk", pid=1)
         self.assertEqual(len(nothing), 0)
-        self.assertTrue(any("none of --pid 1" in remark for remark in nothing.remarks), nothing.remarks)
+        self.assertTrue(any("none of pid=1" in remark for remark in nothing.remarks), nothing.remarks)
 
     def test_latencies_are_what_the_command_prints(self):
         polars = library("polars", "Operations")
@@ -229,7 +230,10 @@ class Trouble(Case):
         # The length of the second record.
         at = base.index(b"\xc4\x09\0\0\0\0\0\0") + 8
         damaged = self.file("damaged.trace", base[:at] + b"\xff\xff\xff\x7f" + base[at + 4 :])
-        for trace, text, rows in ((torn, "ends inside a record", 1), (damaged, "record length", 0)):
+        for trace, text, rows in (
+            (torn, f"{torn} ends inside a record at offset 345: 49 bytes left over", 1),
+            (damaged, f"{damaged}: offset 177: record length", 0),
+        ):
             for call in (
                 lambda **strict: simpletrace.read(trace, events, event="read", **strict),
                 lambda **strict: simpletrace.read(trace, events, event=["read"], **strict)["read"],
@@ -271,6 +275,13 @@ class Trouble(Case):
         self.assertEqual([len(batch) for batch in quiet(list, stream)], [1])
         with self.assertRaisesRegex(ValueError, "only once"):
             stream.__arrow_c_stream__()
+        self.assertEqual(list(stream), [])
+        stream = simpletrace.stream(trace, events, event="nothing")
+        taken = stream.__arrow_c_stream__()
+        for again in (stream.__arrow_c_stream__, lambda: next(stream), lambda: list(stream)):
+            with self.assertRaisesRegex(ValueError, "a stream can be taken only once, and was"):
+                again()
+        del taken
 
     def test_wrong_types_name_the_option_and_what_it_takes(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
@@ -301,6 +312,71 @@ class Trouble(Case):
         with self.assertRaisesRegex(TypeError, "trace= takes a path, or a list of paths, not 5"):
             simpletrace.read(5)
 
+    def test_options_have_the_names_of_their_keywords(self):
+        trace = self.file("t.trace", small())
+        events = self.file("e", EVENTS + 'again(bool yes, int ret) "%d"\n')
+        read = lambda **options: simpletrace.read(trace, events, **options)
+        latency = lambda operation="open -> read", **options: simpletrace.latency(trace, events, operation, **options)
+        for text, call, options in (
+            ("where=, 1:9: a value should stand here, and the filter ends\n  flags ==\n          ^", read, {"where": "flags =="}),
+            (
+                "where=, 1:10: '\\'' means nothing here\n  event == '--by x -w of --pid '\n           ^\nhelp: strings stand in double quotes",
+                read,
+                {"where": "event == '--by x -w of --pid '"},
+            ),
+            (
+                "where=, 1:1: no event that is asked for has an argument zzzzzz\n  zzzzzz==1\n  ^^^^^^\n"
+                "help: there are bytes, file, flags, path, ret, yes",
+                read,
+                {"where": "zzzzzz==1"},
+            ),
+            (
+                "where=, 1:1: gaps are no events, and no filter takes them out\n  dropped: x==1\n  ^^^^^^^\nhelp: event=['-dropped'] leaves them out",
+                read,
+                {"where": "dropped: x==1"},
+            ),
+            ("event pattern '-' is empty; leave out event= for all events", read, {"event": ["-"]}),
+            ("by=vdevv: none of the events has an argument vdevv; there are bytes, file, flags, path, ret", latency, {"by": "vdevv"}),
+            ("by=event:log2: the name of an event has no powers of two; by=event", latency, {"by": "event:log2"}),
+            ("by=path:log2: path is text, and has no powers of two; by=path", latency, {"by": "path:log2"}),
+            ("by= has 4 arguments, and the most is 3", latency, {"by": "a,b,c,d"}),
+            ("by= is empty; by=[] groups by nothing", latency, {"by": ""}),
+            ("on= has 5 parts, and the most is 4", latency, {"on": "a,b,c,d,e"}),
+            ("on=path=ret is text in open and a number in read, and these are never equal", latency, {"on": "path=ret"}),
+            ("percentiles= has 50 twice", latency, {"percentiles": [50, 50]}),
+            (
+                "no operation is given; write 'BEGIN -> END', or take a preset (preset=; simpletrace.presets() lists them)",
+                latency,
+                {"operation": None},
+            ),
+            (
+                "'open' is one event; write 'BEGIN -> END', or the name of a preset (simpletrace.presets() lists them)",
+                latency,
+                {"operation": "open"},
+            ),
+            ("there is no preset x; simpletrace.presets() lists them", latency, {"operation": None, "preset": "x"}),
+        ):
+            with self.subTest(text=text), self.assertRaises(ValueError) as caught:
+                call(**options)
+            self.assertEqual(str(caught.exception), text)
+        for text, call, options in (
+            ("note: 2 records of open, none let through by where=", latency, {"where": ["open: flags == 77", "read: bytes == 1"]}),
+            ("note: 2 records of open, none within time=100s-", latency, {"time": "100s-"}),
+            ("note: 2 records of open, none of pid=1", latency, {"pid": 1}),
+            (
+                "note: records of read, ready, nothing have no arguments for on=flags",
+                latency,
+                {"operation": "* -> open", "on": "flags"},
+            ),
+        ):
+            with self.subTest(text=text):
+                self.assertIn(text, quiet(call, **options).remarks)
+        # As warnings, too.
+        trace = self.file("other.trace", Trace().map(1, "read").map(2, "other").event(1, 2, 3, 4, -5).event(2, 3, 4).bytes)
+        events = self.file("e2", EVENTS + 'other(uint32_t ret) "%u"\n')
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "left out by where=: ret of other is uint32_t, .* and -5 is not$"):
+            self.assertEqual(len(simpletrace.read(trace, events, where="ret == -5")["read"]), 1)
+
     def test_numbers_of_other_kinds_and_truth(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         numpy = library("numpy", "Trouble")
@@ -312,6 +388,19 @@ class Trouble(Case):
         table = quiet(simpletrace.latency, trace, events, operation, percentiles=numpy.array([50.0, 99.9]), without_suspects=1)
         self.assertIn("p99_9_ns", table.column_names)
 
+    def test_percentiles_are_numbers_however_they_are_written(self):
+        read = lambda percentiles: simpletrace.latency(DEMO, DEMO_EVENTS, preset="virtio-blk", percentiles=percentiles)
+        names = lambda percentiles: [name for name in quiet(read, percentiles).column_names if re.fullmatch(r"p[\d_]+_ns", name)]
+        self.assertEqual(names([1e-7, 50.0]), ["p0_0000001_ns", "p50_ns"])
+        self.assertEqual(names("50"), ["p50_ns"])
+        self.assertEqual(names(99.9), ["p99_9_ns"])
+        self.assertEqual(names(None), ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns"])
+        with self.assertRaisesRegex(ValueError, "'True' is not a percentile"):
+            read([True])
+        for wrong in ("1,50", ["1,50"], [], ()):
+            with self.assertRaisesRegex(ValueError, rf"percentiles= takes one or more numbers such as \[50, 99.9\], not {re.escape(repr(wrong))}"):
+                read(wrong)
+
     def test_an_empty_list_is_none(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         self.assertEqual(quiet(simpletrace.read, trace, events, event=[]), {})
@@ -320,6 +409,11 @@ class Trouble(Case):
         self.assertEqual(len(quiet(simpletrace.read, trace, events, event=[], long=True)), 0)
         self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[])), 0)
         self.assertEqual(len(quiet(simpletrace.pairs, trace, events, "open -> read", pid=[7])), 1)
+        for call in (simpletrace.latency, simpletrace.pairs):
+            columns = lambda **options: quiet(call, DEMO, DEMO_EVENTS, preset="virtio-blk", **options).column_names
+            self.assertIn("event", columns())
+            self.assertNotIn("event", columns(by=[]))
+            self.assertEqual(columns(by=()), columns(by="none"))
 
     def test_without_declarations_a_warning_or_an_error_says_so(self):
         trace = self.file("t.trace", small())
@@ -389,6 +483,40 @@ class Trouble(Case):
                         # More than is looked at to see what it is, and no end.
                         writer.write(small())
                         self.interrupt(child)
+
+    def test_ctrl_c_ends_what_another_library_takes_of_a_pipe(self):
+        """It raises something of its own, and the next line KeyboardInterrupt. DuckDB has to take it in the main thread."""
+        events = self.file("e", EVENTS)
+        take = {
+            "pyarrow": "library.table(stream)",
+            "polars": "library.DataFrame(stream)",
+            "duckdb": "library.sql('set threads = 1'); library.sql('select count(*) from stream').fetchall()",
+        }
+        for name, call in take.items():
+            with self.subTest(library=name):
+                try:
+                    importlib.import_module(name)
+                except ImportError:
+                    print(f"SKIPPED: Ctrl-C in {name}: it is not installed", flush=True)
+                    continue
+                fifo = str(self.folder / name)
+                os.mkfifo(fifo)
+                script = (
+                    f"import sys, simpletrace, {name} as library\n"
+                    "stream = simpletrace.stream(*sys.argv[1:], event='open')\n"
+                    "print('ready', flush=True)\n"
+                    f"try: {call}\n"
+                    "except Exception as error:\n"
+                    "    print(error, file=sys.stderr)\n"
+                    "    print('goes on')\n"
+                )
+                child = subprocess.Popen(
+                    [sys.executable, "-c", script, fifo, events], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                )
+                with child, open(fifo, "wb", buffering=0) as writer:
+                    writer.write(small())
+                    self.interrupt(child)
+                    self.assertNotIn(b"goes on", child.stdout.read())
 
     def test_other_threads_run_meanwhile(self):
         trace, events = self.file("many.trace", many(300_000)), self.file("e", EVENTS)

@@ -2,11 +2,12 @@
 
 import io
 import json
+import sys
 import unittest
 
 import simpletrace
 import tracetool
-from support import EVENTS, HEADER_ID, MAGIC, Case, Trace, shared
+from support import EVENTS, HEADER_ID, MAGIC, Case, Trace, shared, small
 from test_interface import SMALL, Seen
 
 
@@ -65,6 +66,53 @@ class Versions(Case):
             simpletrace.process(io.StringIO(EVENTS), io.BytesIO(small(order)), seen)
             self.assertEqual(seen.seen[1:-1], SMALL)
 
+    def test_the_version_of_an_object_that_cannot_be_referred_to_weakly(self):
+        class Slots:
+            __slots__ = ("file",)
+
+            def read(self, size):
+                return self.file.read(size)
+
+        class Unhashable(Slots):
+            __slots__ = ("__weakref__",)
+            __hash__ = None
+
+        class Equal(Slots):
+            __slots__ = ("__weakref__",)
+            __eq__ = lambda self, other: True
+            __hash__ = lambda self: 1
+
+        def opened(kind, data):
+            log = kind()
+            log.file = io.BytesIO(data)
+            return log
+
+        def read(log):
+            records = simpletrace.read_trace_records(io.StringIO(EVENTS), log, True)
+            return [(event.name, tuple(args), time, pid) for event, _, time, pid, *args in records]
+
+        own, other = (small(order) for order in ("<>" if sys.byteorder == "little" else "><"))
+        log = opened(Slots, own)
+        simpletrace.read_trace_header(log)
+        self.assertEqual(read(log), SMALL)
+        for data, text in (
+            (other, "version 4, (big|little)-endian"),
+            (Trace(version=3).bytes, "version 3, little-endian"),
+            (of_version_0("<"), "version 0, little-endian"),
+        ):
+            with self.assertRaisesRegex(ValueError, f"{text}, .* Slots; add '__weakref__' to its __slots__, or take process"):
+                simpletrace.read_trace_header(opened(Slots, data))
+        for kind in (Unhashable, Equal):
+            logs = [opened(kind, data) for data in (other, own)]
+            for log in logs:
+                simpletrace.read_trace_header(log)
+            for log in logs:
+                self.assertEqual(read(log), SMALL)
+        known = len(simpletrace._headers)
+        del log
+        logs.clear()
+        self.assertEqual(len(simpletrace._headers), known - 2)
+
     def test_version_0(self):
         events = 'a(int x) "%d"\ndisable b(void) ""\nc(const char *s, int y) "%s %d"\n'
         for order in "<>":
@@ -98,6 +146,31 @@ class Versions(Case):
         with self.assertWarnsRegex(simpletrace.DamageWarning, "another file"):
             simpletrace.process(io.StringIO(EVENTS), io.BytesIO(first + second), seen)
         self.assertEqual([call[0] for call in seen.seen[1:-1]], ["ready", "nothing", "ready"])
+
+    def test_what_is_passed_over_stays_so_in_a_second_file(self):
+        """Also when methods appear: `ready` comes first and is never asked for, `nothing` gets its method from `open`."""
+        first = Trace().map(0, "open").map(2, "ready").map(3, "nothing")
+        first.event(2, 1, 1).event(3, 2).event(0, 3, b"a", 1).event(3, 4).event(2, 5, 1)
+        second = Trace().map(5, "ready").map(6, "nothing").map(7, "open")
+        second.event(5, 6, 1).event(6, 7).event(7, 8, b"b", 2).event(5, 9, 0)
+        seen = []
+
+        class Grows(simpletrace.Analyzer2):
+            def open(self, path, flags, *, timestamp_ns, **others):
+                seen.append(timestamp_ns)
+                self.nothing = lambda timestamp_ns, **others: seen.append(timestamp_ns)
+
+            def ready(self, *args, **others):
+                seen.append("ready")
+
+        # More than are gathered before methods are looked for again, in the first file.
+        many = Trace(header=False).event(0, 3, b"a", 1).bytes * 4_096
+        log = first.bytes + many + Trace(header=False).event(3, 4).bytes + second.bytes
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "another file begins"):
+            simpletrace.process(io.StringIO(EVENTS), io.BytesIO(log), Grows(), only=["open", "nothing"])
+        self.assertEqual([time for time in seen if time != 3][-3:], [4, 7, 8])
+        self.assertNotIn("ready", seen)
+        self.assertEqual(seen.count(3), 4_097)
 
     def test_names_that_come_late_or_again(self):
         trace = Trace().map(5, "ready").event(5, 1, 1).map(5, "nothing").event(5, 2).map(6, "ready").event(6, 3, 0)

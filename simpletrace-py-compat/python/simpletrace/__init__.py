@@ -14,12 +14,11 @@ import io as _io
 import os as _os
 import struct as _struct
 import sys as _sys
-import warnings as _warnings
 import weakref as _weakref
 
 from . import _native
 from ._events import Event, is_string, read_events
-from ._tables import Preset, Stream, Table, _list, _number, latency, pairs, presets, read, stream
+from ._tables import Preset, Stream, Table, _list, _number, _warn, latency, pairs, presets, read, stream
 
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 
@@ -33,6 +32,9 @@ record_type_event = 1
 log_header_fmt = "=QQQ"
 rec_header_fmt = "=QQII"
 rec_header_fmt_len = _struct.calcsize(rec_header_fmt)
+
+# What a trace is taken for whose header nobody has read: the version, and whether it is big-endian.
+_USUAL = 4, _sys.byteorder == "big"
 
 
 class SimpleException(Exception):
@@ -145,7 +147,8 @@ class Formatter2(Analyzer2):
 
 def _choose(analyzer, event):
     """Returns what an Analyzer has for an event, and how many values stand before the arguments; for `catchall` None."""
-    _warnings.warn("Analyzer is deprecated: use Analyzer2", DeprecationWarning)
+    # Of this module, so that Python shows none unless it is asked to, as of the original.
+    _warn("Analyzer is deprecated: use Analyzer2", DeprecationWarning, __name__)
     function = getattr(analyzer, event.name, None)
     if function is None:
         return analyzer.catchall, None
@@ -174,7 +177,8 @@ def _events(events):
             return file.read(), _os.fspath(events)
     read = getattr(events, "read", None)
     if read:
-        return read(), str(getattr(events, "name", "the events"))
+        text = read()
+        return text if isinstance(text, str) else bytes(memoryview(text)), str(getattr(events, "name", "the events"))
     try:
         listed = list(events)
     except TypeError:
@@ -200,15 +204,27 @@ def _opened(log):
     return _contextlib.nullcontext(log)
 
 
-# What `read_trace_header` found in a file, for `read_trace_records`.
-_headers = _weakref.WeakKeyDictionary()
+# What `read_trace_header` found in a file, for `read_trace_records`: by the object's `id`, with a weak reference to it.
+_headers = {}
+
+
+def _remember(log, header):
+    """Keeps the header of a file object while it lives. Raises ValueError if that cannot be and the header is not the usual one."""
+    key = id(log)
+    try:
+        _headers[key] = _weakref.ref(log, lambda _: _headers.pop(key, None)), header
+    except TypeError:
+        if header != _USUAL:
+            version, is_big = header
+            raise ValueError(
+                f"a trace of version {version}, {'big' if is_big else 'little'}-endian, which read_trace_records could not know:"
+                f" there are no weak references to {type(log).__name__}; add '__weakref__' to its __slots__, or take process(...)"
+            ) from None
 
 
 def _header_of(log):
-    try:
-        return _headers.get(log)
-    except TypeError:
-        return None
+    found, header = _headers.get(id(log), (None, _USUAL))
+    return header if found and found() is log else _USUAL
 
 
 def process(events, log, analyzer, read_header=True, *, only=None, limit=None, typed=False, strict=False):
@@ -236,7 +252,7 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
         else:
             warning = opened.feed(analyzer, _style(analyzer))
         if warning:
-            _warnings.warn(warning, DamageWarning, stacklevel=2)
+            _warn(warning, DamageWarning)
 
 
 def _write():
@@ -277,7 +293,11 @@ def read_header(fobj, hfmt):
 
 
 def read_trace_header(fobj):
-    """Reads the header of a trace, of any version and byte order. Raises ValueError if it is none."""
+    """Reads the header of a trace, of any version and byte order. Raises ValueError if it is none.
+
+    `read_trace_records` knows from here what it reads; `fobj` has to be an object that can be referred to weakly unless the version
+    is 4 and the byte order the host's, else ValueError.
+    """
     data = _struct.pack("=QQQ", *read_header(fobj, log_header_fmt))
     for order in "<>":
         event_id, magic, version = _struct.unpack(order + "QQQ", data)
@@ -289,22 +309,19 @@ def read_trace_header(fobj):
         raise ValueError(f"version {version} of the trace format is unknown: there are 0, 2, 3 and 4")
     if version == 0:
         read_header(fobj, "=40x")
-    try:
-        _headers[fobj] = (version, order == ">")
-    except TypeError:
-        pass
+    _remember(fobj, (version, order == ">"))
 
 
 def get_mapping(fobj):
     """Reads what follows the type of a mapping record: an id and the name of its event."""
     event_id, length = _struct.unpack("=QL", fobj.read(12))
-    return event_id, fobj.read(length).decode()
+    return event_id, bytes(fobj.read(length)).decode()
 
 
 def read_record(fobj):
     """Reads what follows the type of an event record: its id, time, process id, and the bytes of its arguments."""
     event_id, timestamp_ns, length, pid = read_header(fobj, rec_header_fmt)
-    return event_id, timestamp_ns, pid, fobj.read(length - rec_header_fmt_len)
+    return event_id, timestamp_ns, pid, bytes(fobj.read(length - rec_header_fmt_len))
 
 
 def read_trace_records(events, fobj, read_header, *, only=None, limit=None, typed=False, strict=False):
@@ -313,11 +330,11 @@ def read_trace_records(events, fobj, read_header, *, only=None, limit=None, type
     `fobj` stands behind the header, which `read_trace_header` has read; or `read_header` is False, and there is none. The other
     options are those of `process`.
     """
-    header = (_header_of(fobj) or (4, _sys.byteorder == "big")) if read_header else None
+    header = _header_of(fobj) if read_header else None
     text, name = _events(events)
     options = _options(only, limit, typed, strict)
     with _native.Log(text, name, fobj, read_header=False, header=header, **options) as opened:
         yield from opened
         warning = opened.warning()
         if warning:
-            _warnings.warn(warning, DamageWarning, stacklevel=2)
+            _warn(warning, DamageWarning)

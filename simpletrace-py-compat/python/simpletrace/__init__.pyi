@@ -17,7 +17,7 @@ from ._tables import stream as stream
 __all__ = ["Analyzer", "Analyzer2", "process", "run"]
 
 class _Reads(Protocol):
-    def read(self, size: int, /) -> Optional[bytes]: ...
+    def read(self, size: int, /) -> Union[bytes, bytearray, memoryview, None]: ...
 
 _Events = Union[str, os.PathLike[str], Iterable[Event], TextIO, BinaryIO]
 _Log = Union[str, os.PathLike[str], _Reads]

@@ -3,6 +3,7 @@
 import collections as _collections
 import operator as _operator
 import os as _os
+import sys as _sys
 import warnings as _warnings
 
 from . import _native
@@ -120,14 +121,14 @@ def pairs(
     operation    "BEGIN -> END", "A|B -> C -> D"
     preset       one that is known by name, instead; `presets` is files with more
     on           the arguments that the records of one operation have in common, as in "req" or "vq,elem"
-    by           arguments to have as columns; "none" for none where a preset has some
+    by           arguments to have as columns; [] for none where a preset has some
     discipline   "last", "first", "fifo" or "lifo": which one ends, of several with the same key
 
     All others are those of `read`. The columns are `begin_ns`, `end_ns`, `latency_ns`, of more than two stages `hop1_ns` and so on,
     `suspect` where events may be missing between, and those of `on` and `by`.
     """
     return _operation(
-        False, trace, events, operation, preset, presets, on, by, discipline, False, (), columns, time, where, pid, read_header, strict
+        False, trace, events, operation, preset, presets, on, by, discipline, False, None, columns, time, where, pid, read_header, strict
     )
 
 
@@ -156,7 +157,7 @@ def latency(
 
     without_suspects  leave out operations that events may be missing from
     percentiles       by nearest rank, such as [50, 99.9]; 50, 90, 99 and 99.9 if there are none
-    by                arguments to group by, `pid` and `event`; "count:log2" groups by powers of two
+    by                arguments to group by, `pid` and `event`; "count:log2" groups by powers of two, [] not at all
 
     All others are those of `pairs`. The columns are those of `groups` in what `simpletrace-rs latency -F json` prints.
     """
@@ -195,14 +196,15 @@ def _operation(
         "preset": _text("preset", preset),
         "presets": _paths("presets", presets),
         "on": None if on is None else ",".join(_list("on", on)),
-        "by": [word.strip() for text in _list("by", by) for word in text.split(",")],
+        # To the native half, an empty list is what the preset says.
+        "by": [word.strip() for text in _list("by", by) for word in text.split(",")] or ([] if by is None else ["none"]),
         "discipline": _text("discipline", discipline),
         "without_suspects": bool(without_suspects),
         "percentiles": _percentiles(percentiles),
     }
     opened = _native.open_operation(traces, events, words, asked, is_latency)
     table, found = opened.whole()
-    _tell(traces, found, strict, stacklevel=4)
+    _tell(traces, found, strict)
     return table
 
 
@@ -285,7 +287,24 @@ def _percentiles(values):
         listed = [None]
     if not all(isinstance(value, str) or hasattr(value, "__float__") for value in listed):
         raise TypeError(f"percentiles= takes numbers such as [50, 99.9], not {values!r:.60}")
-    return [str(value) for value in listed]
+    if not listed or any(isinstance(value, str) and "," in value for value in listed):
+        raise ValueError(
+            f"percentiles= takes one or more numbers such as [50, 99.9], not {values!r:.60}; columns= leaves columns out"
+        )
+    return [_plain(value) for value in listed]
+
+
+def _plain(value):
+    """A number in digits, as the native half reads it: 1e-7 is 0.0000001, and 50.0 is 50."""
+    text = str(value)
+    if isinstance(value, str):
+        return text
+    if "e-" in text or "e+" in text:
+        # Is seldom wanted.
+        import decimal
+
+        text = format(decimal.Decimal(text), "f")
+    return text[:-2] if text.endswith(".0") else text
 
 
 def _paths(option, paths):
@@ -299,12 +318,12 @@ def _paths(option, paths):
         raise TypeError(f"{option}= takes a path, or a list of paths, not {paths!r:.60}") from None
 
 
-def _tell(traces, found, strict, stacklevel=3):
+def _tell(traces, found, strict):
     """Warns of what was found in a trace, or raises."""
     from . import DamageWarning
 
     verdict, wrong, gaps, dropped = found
-    if verdict == "torn":
+    if verdict == "torn" and not any("ends inside a record" in text for text in wrong):
         wrong.append("a file ends inside a record, as when the traced program was killed")
     if strict and verdict != "sound":
         raise ValueError("; ".join(wrong))
@@ -316,4 +335,14 @@ def _tell(traces, found, strict, stacklevel=3):
         text = "; ".join(wrong[:most])
         # Mostly it says itself which file it is about.
         about = "" if any(trace in text for trace in traces) else f"{', '.join(traces)}: "
-        _warnings.warn(f"{about}{text}{more}", DamageWarning, stacklevel=stacklevel)
+        _warn(f"{about}{text}{more}", DamageWarning)
+
+
+def _warn(text, category, module=None):
+    """Warns of what the first frame outside of this package has done."""
+    frame = _sys._getframe(1)
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        frame = frame.f_back
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    module = module or frame.f_globals.get("__name__", "<unknown>")
+    _warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, module, registry)
