@@ -118,10 +118,12 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// The columns, for other libraries: a capsule of Arrow's C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }
 
+    /// The rows, for other libraries: a capsule of Arrow's C stream interface. They have the columns that there are, whatever is requested.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -165,10 +167,12 @@ impl Stream {
         names(&self.schema)
     }
 
+    /// The columns, for other libraries: a capsule of Arrow's C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }
 
+    /// The rows, for other libraries: a capsule of Arrow's C stream interface. They have the columns that there are, whatever is requested.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,7 +1,5 @@
 //! What `simpletrace_rs` says of the options of its command line, in the words of Python.
 
-use std::collections::BTreeSet;
-
 /// Options as messages name them, and what they are called here. Of two that begin alike, the longer one stands first.
 const WORDS: &[(&str, &str)] = &[
     ("-w:", "where=, "),
@@ -29,7 +27,7 @@ pub(crate) fn in_python(message: &str) -> String {
     let mut lines = message.split('\n');
     let first = lines.next().map(translated);
     let others = lines.map(|line| match line.strip_prefix("help: ") {
-        Some(help) => format!("help: {}", once_each(&translated(help))),
+        Some(help) => format!("help: {}", translated(help)),
         None => line.to_owned(),
     });
     first.into_iter().chain(others).collect::<Vec<_>>().join("\n")
@@ -53,15 +51,4 @@ fn translated(line: &str) -> String {
         }
     }
     text
-}
-
-/// A list of arguments, which several events may have, names each once, in an order that does not change.
-fn once_each(help: &str) -> String {
-    let names = help.strip_prefix("there are ").map(|names| names.split(", ").collect::<BTreeSet<_>>());
-    match names {
-        Some(names) if names.iter().all(|name| !name.contains(' ')) => {
-            format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
-        }
-        _ => help.to_owned(),
-    }
 }

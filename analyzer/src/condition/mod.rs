@@ -10,6 +10,8 @@ mod predicate;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, anyhow};
 use simpletrace_format::events::{ArgDecl, EventDecl, EventIndex, nearest};
 
@@ -171,7 +173,7 @@ impl Condition {
     fn check_any(&self, candidates: &[&str], declared: Option<&EventIndex>) -> Result<(), Fault> {
         let expression = &self.parsed.expression;
         let events = candidates.iter().filter_map(|name| find(declared?, name));
-        let mut args = Vec::new();
+        let mut args = BTreeSet::new();
         let mut differs = None;
         for event in events {
             match (Subject { name: &event.name, args: &event.args, has_text: true }).compile(expression) {
@@ -191,7 +193,7 @@ impl Condition {
         }
         let mut tests = Vec::new();
         expression.for_each_test(&mut |test| tests.push(test));
-        let is_known = |name: &str| ALWAYS.contains(&name) || args.iter().any(|arg| arg == name);
+        let is_known = |name: &str| ALWAYS.contains(&name) || args.contains(name);
         if let Some(test) = tests.iter().find(|test| !is_known(&test.name.text)) {
             let args: Vec<_> = args.iter().map(String::as_str).collect();
             return Err(lacks("no event that is asked for", test, &args));

@@ -3,7 +3,8 @@
 /// Words longer than this are never suggested for: nobody mistypes them, and the table below stays small.
 const LONGEST: usize = 80;
 
-/// Returns the candidate that takes the fewest edits to make from `word`, if few enough; the first one on a tie.
+/// Returns the candidate that takes the fewest edits to make from `word`, if few enough; of several, the first by
+/// the alphabet, as candidates of a hash table come in any order.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(LONGEST + 1).collect();
@@ -11,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return None;
     }
     // A third of the word: one edit for `int`, two for `uint32_t`, more for a long event name.
-    let mut best = (word.len() / 3).max(1) + 1;
+    let mut most = (word.len() / 3).max(1);
     let mut found = None;
     let mut other = Vec::with_capacity(LONGEST);
     for candidate in candidates {
@@ -21,17 +22,18 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         other.clear();
         other.extend(candidate.chars());
-        if other.len().abs_diff(word.len()) < best
-            && let Some(edits) = distance(&word, &other, best - 1)
+        if other.len().abs_diff(word.len()) <= most
+            && let Some(edits) = distance(&word, &other, most)
+            && found.is_none_or(|found| (edits, candidate) < found)
         {
-            best = edits;
-            found = Some(candidate);
+            most = edits;
+            found = Some((edits, candidate));
             if edits == 0 {
                 break;
             }
         }
     }
-    found
+    found.map(|(_, candidate)| candidate)
 }
 
 /// Returns the number of insertions, deletions, replacements and swaps of neighbours between two words, if at most `limit`.
@@ -81,5 +83,8 @@ mod tests {
         assert_eq!(nearest("itn", words), Some("int"));
         assert_eq!(nearest("hwaddr", words), None);
         assert_eq!(nearest(&"x".repeat(1000), words), None);
+        for words in [["read", "ready"], ["ready", "read"]] {
+            assert_eq!(nearest("reads", words), Some("read"));
+        }
     }
 }

@@ -7,6 +7,9 @@
             print(timestamp_ns, hex(req), status)
 
     simpletrace.process("trace-events-all", "trace-1234", Requests())
+
+What the original does not have, in `help(simpletrace.read)` and so on: `read`, `stream`, `pairs` and `latency` return a `Table` or a `Stream`, which
+polars, pyarrow and pandas take without a loop; `presets` lists what latencies are known by name; `DamageWarning` tells of damage.
 """
 
 import contextlib as _contextlib
