@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use simpletrace_format::events::{EventIndex, Numbering, SeenIds};
-use simpletrace_format::{Record, StreamReader, Version};
+use simpletrace_format::{Record, Recovered, RecoveringReader, Version};
 
 use crate::input::Input;
 
@@ -26,37 +26,81 @@ pub(crate) enum V0Ids {
 }
 
 impl Formats {
-    /// Returns which declarations have a number in a file that does not name its events, and why.
-    ///
-    /// `path` is that of a file that can be read once more to find out.
-    pub(crate) fn numbering(self, version: Version, declared: &EventIndex, path: Option<&Path>) -> (Numbering, String) {
+    /// Returns which declarations have a number behind a header of a file that does not name its events, and why.
+    pub(crate) fn numbering(
+        self,
+        version: Version,
+        declared: &EventIndex,
+        looked: &mut Looked<'_>,
+    ) -> (Numbering, String) {
         let rule = |numbering, why: &str| (numbering, format!("ids count {numbering}, {why}"));
         if let Some(numbering) = Numbering::of(version) {
             let why =
                 if self.no_header { "as in all files without a header" } else { "as in all files of this version" };
             return rule(numbering, why);
         }
-        match (self.v0_ids, path.and_then(seen_ids)) {
+        match (self.v0_ids, looked.next()) {
             (Some(V0Ids::All), _) => rule(Numbering::All, "as was asked for"),
             (Some(V0Ids::Enabled), _) => rule(Numbering::Enabled, "as was asked for"),
             (None, Some(seen)) => {
                 let inferred = declared.infer_numbering(&seen);
                 (inferred.numbering, inferred.to_string())
             }
+            (None, None) if looked.path.is_some() => {
+                rule(Numbering::VERSION_0_DEFAULT, "since only its first 1,000 headers are looked behind to find out")
+            }
             (None, None) => rule(Numbering::VERSION_0_DEFAULT, "since a pipe cannot be read twice to find out"),
         }
     }
 }
 
-/// The ids of a file, and how much their records hold.
-fn seen_ids(path: &Path) -> Option<SeenIds> {
-    let mut records = StreamReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
-    let mut seen = SeenIds::default();
-    // What is behind damage is not read the second time, either.
-    while let Ok(Some(record)) = records.next_record() {
-        if let Record::Event(event) = record {
-            seen.add(&event);
+/// What a file of version 0 has behind its headers, of which there is mostly one; looked at when it is asked for.
+pub(crate) struct Looked<'a> {
+    /// That of a file that can be read once more.
+    path: Option<&'a Path>,
+    seen: Option<std::vec::IntoIter<SeenIds>>,
+}
+
+/// Headers of a file that are looked behind.
+const MAX_HEADERS: usize = 1000;
+
+impl<'a> Looked<'a> {
+    pub(crate) const fn new(path: Option<&'a Path>) -> Self {
+        Self { path, seen: None }
+    }
+
+    /// The ids behind the next header of version 0, and how much their records hold.
+    fn next(&mut self) -> Option<SeenIds> {
+        let look = || self.path.and_then(seen_ids).unwrap_or_default().into_iter();
+        self.seen.get_or_insert_with(look).next()
+    }
+}
+
+fn seen_ids(path: &Path) -> Option<Vec<SeenIds>> {
+    let mut records = RecoveringReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
+    let mut all = Vec::new();
+    let mut seen = (records.header().version == Version::V0).then(SeenIds::default);
+    let mut is_sound = true;
+    while let Ok(Some(item)) = records.next_item() {
+        match item {
+            // What is taken for a record behind damage may be none.
+            Recovered::Record(Record::Event(event)) if is_sound => {
+                if let Some(seen) = &mut seen {
+                    seen.add(&event);
+                }
+            }
+            Recovered::Record(_) => {}
+            Recovered::Damage(_) => is_sound = false,
+            Recovered::NewFile(header) => {
+                all.extend(seen.take());
+                if all.len() >= MAX_HEADERS {
+                    return Some(all);
+                }
+                seen = (header.version == Version::V0).then(SeenIds::default);
+                is_sound = true;
+            }
         }
     }
-    Some(seen)
+    all.extend(seen);
+    Some(all)
 }

@@ -74,8 +74,8 @@ impl Kind {
 pub(crate) struct Kinds {
     list: Vec<Kind>,
     by_name: HashMap<String, usize>,
-    /// Kinds of events that have no name but a place among the declarations, by version and place.
-    by_place: HashMap<(Version, EventId), usize>,
+    /// Kinds of events that have no name but a declaration, by version, its place among all, and its name: ids differ from file to file.
+    by_place: HashMap<(Version, Option<usize>, String), usize>,
     unmapped: HashMap<EventId, usize>,
     declared: Arc<EventIndex>,
     /// Whether any trace-events file was given, if only an empty one.
@@ -140,11 +140,13 @@ impl Kinds {
         version: Version,
         selection: &Selection,
     ) -> usize {
-        if let Some(&index) = self.by_place.get(&(version, id)) {
+        let name = ids.name(id).unwrap_or_default();
+        let key = (version, ids.place(id), name.to_owned());
+        if let Some(&index) = self.by_place.get(&key) {
             return index;
         }
-        let index = self.push_declared(ids.name(id).unwrap_or_default(), ids.get(id), version, selection);
-        self.by_place.insert((version, id), index);
+        let index = self.push_declared(name, ids.get(id), version, selection);
+        self.by_place.insert(key, index);
         index
     }
 

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::filter::matches;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
-use crate::formats::Formats;
+use crate::formats::{Formats, Looked};
 use crate::input::{BeforeWait, Input, Part, is_not_found};
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
@@ -180,10 +179,10 @@ impl<'d> Section<'d> {
         headerless: bool,
         formats: Formats,
         declared: &'d EventIndex,
-        path: Option<&Path>,
+        looked: &mut Looked<'_>,
     ) -> Self {
         let numbered = headerless || !header.version.has_names();
-        let rule = numbered.then(|| formats.numbering(header.version, declared, path));
+        let rule = numbered.then(|| formats.numbering(header.version, declared, looked));
         let (numbering, ids) = rule.map_or((None, None), |(numbering, why)| (Some(numbering), Some(why)));
         let places = numbering.map(|numbering| declared.by_id(numbering));
         let names = places.as_ref().map_or_else(Names::default, LookupById::names);
@@ -521,8 +520,8 @@ impl Trace {
             }
         };
         let declared = Arc::clone(self.kinds.declared());
-        let mut section =
-            Section::new(records.header(), 0, headerless.is_some(), self.formats, &declared, path.as_deref());
+        let mut looked = Looked::new(path.as_deref());
+        let mut section = Section::new(records.header(), 0, headerless.is_some(), self.formats, &declared, &mut looked);
         if self.kinds.have_declarations {
             records = records.with_fits(judge(Arc::clone(&declared), section.header, section.numbering));
         }
@@ -634,7 +633,7 @@ impl Trace {
                     self.findings.add_second_header(&file, at);
                     self.noted_ns = None;
                     clock.waits = true;
-                    let next = Section::new(header, at, false, self.formats, &declared, None);
+                    let next = Section::new(header, at, false, self.formats, &declared, &mut looked);
                     let before = std::mem::replace(&mut section, next);
                     self.end_section(before, &name, at);
                     tell(visit, Item::Section(section.start(&file, have_declarations, torn_end)))?;

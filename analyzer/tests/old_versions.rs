@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 use simpletrace_format::{ByteOrder, EventId, Value};
 use support::{Dir, sample, shared};
 
@@ -55,6 +58,45 @@ fn version_0_ids_can_be_overruled() {
     assert_eq!(all["files"][0]["ids"], "ids count all declarations, as was asked for");
     // The wrong rule: ids beyond the declarations, and records that do not fit.
     events("--v0-ids enabled").exits(1);
+}
+
+/// Files whose ids are counted in different ways, in one command and in one file.
+#[test]
+fn version_0_ids_are_those_of_each_file() {
+    let rule = "version_0_ids_are_those_of_each_file";
+    let names = ["v0-1.1-s390x", "v0-0.14-x86_64"];
+    let [later, earlier] = names.map(|name| format!("old/{name}.trace"));
+    let Some(dir) = shared::traces(rule, &later) else { return };
+    let mut expected = BTreeMap::<String, u64>::new();
+    for name in names {
+        let text = std::fs::read(dir.path(&format!("old/{name}.expected.json"))).unwrap();
+        for record in serde_json::from_slice::<Json>(&text).unwrap()["records"].as_array().unwrap() {
+            if let Some(event) = record["event"].as_str() {
+                *expected.entry(event.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let counts = |line: &str, times: u64| {
+        let info = dir.run(&format!("info {line} -F json")).json();
+        let mut counts = BTreeMap::<String, u64>::new();
+        for event in info["events"].as_array().unwrap() {
+            *counts.entry(event["event"].as_str().unwrap().to_owned()).or_default() +=
+                event["records"].as_u64().unwrap();
+        }
+        assert!(counts.values().all(|count| count % times == 0), "{counts:?}");
+        counts.into_iter().map(|(name, count)| (name, count / times)).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(counts(&format!("{later} {earlier} {later}-events"), 1), expected);
+    assert_eq!(counts(&format!("{earlier} {later} {later}-events"), 1), expected);
+
+    // One behind the other in one file, twice.
+    let own = Dir::new();
+    let read = |trace: &str| std::fs::read(dir.path(trace)).unwrap();
+    for (first, second) in [(&later, &earlier), (&earlier, &later)] {
+        own.write("both.trace", [read(first), read(second), read(first), read(second)].concat());
+        let both = own.path("both.trace");
+        assert_eq!(counts(&format!("{} {later}-events", both.display()), 2), expected);
+    }
 }
 
 #[test]

@@ -350,6 +350,26 @@ fn events_that_are_not_declared_have_their_bytes() {
 }
 
 #[test]
+fn behind_an_argument_that_is_not_there_are_none() {
+    let mut bytes = trace(ByteOrder::Little, |writer| {
+        writer.mapping(EventId(0), "f")?;
+        writer.event(EventId(0), 10, 1, &[Value::Signed(7), Value::String(b"secret__other")])
+    });
+    // It says to be longer than its record.
+    let text = bytes.windows(6).position(|window| window == b"secret").unwrap();
+    bytes[text - 4] = 100;
+    let events = b"f(int n, const char *s, int m) \"\"\n";
+    let dir = Dir::with([("t.trace", &bytes[..]), ("t.trace-events", events)]);
+    let source = || open(&dir, "t.trace", "t.trace-events");
+    let row = json!({"ts_ns": 10, "pid": 1, "n": 7, "s": null, "m": null});
+    assert_eq!(read(source().event("f", &Options::default()).unwrap()).0, std::slice::from_ref(&row));
+    let (tables, _) = source().events(&Options::default()).unwrap().finish().unwrap();
+    assert_eq!(rows(&tables["f"].batches), [row]);
+    let csv = dir.run("decode t.trace t.trace-events -F csv -e f").exits(1);
+    assert_eq!(csv.text(), "ts_ns,pid,event,n,s,m\n10,1,f,7,,\n");
+}
+
+#[test]
 fn an_event_that_is_called_as_gaps_are_has_a_table_of_its_own() {
     let bytes = trace(ByteOrder::Little, |writer| {
         writer.mapping(EventId(0), "dropped")?;
@@ -357,10 +377,13 @@ fn an_event_that_is_called_as_gaps_are_has_a_table_of_its_own() {
         Ok(writer.dropped(20, 1, 5)?)
     });
     let dir = Dir::with([("t.trace", &bytes[..]), ("t.trace-events", b"dropped(int frames) \"\"\n")]);
-    let (tables, _) = open(&dir, "t.trace", "t.trace-events").events(&Options::default()).unwrap().finish().unwrap();
-    assert_eq!(tables.keys().collect::<Vec<_>>(), ["dropped", "dropped (event)"]);
-    assert_eq!(rows(&tables["dropped"].batches), [json!({"ts_ns": 20, "pid": 1, "count": 5})]);
-    assert_eq!(rows(&tables["dropped (event)"].batches), [json!({"ts_ns": 10, "pid": 1, "frames": -1})]);
+    for events in [vec![], vec!["dropped".to_owned()]] {
+        let options = Options { events, ..Options::default() };
+        let (tables, _) = open(&dir, "t.trace", "t.trace-events").events(&options).unwrap().finish().unwrap();
+        assert_eq!(tables.keys().collect::<Vec<_>>(), ["dropped", "dropped (event)"]);
+        assert_eq!(rows(&tables["dropped"].batches), [json!({"ts_ns": 20, "pid": 1, "count": 5})]);
+        assert_eq!(rows(&tables["dropped (event)"].batches), [json!({"ts_ns": 10, "pid": 1, "frames": -1})]);
+    }
 }
 
 #[test]

@@ -314,8 +314,11 @@ impl<B: Builders> Args<B> {
         match self {
             Self::Declared(args) => {
                 let mut rest = payload.args();
+                let mut is_whole = true;
                 for Arg { ty, values } in args {
-                    let value = rest.next(*ty);
+                    // What follows an argument that is not there is not where it seems to be.
+                    let value = if is_whole { rest.next(*ty) } else { None };
+                    is_whole = value.is_some();
                     if let Some(values) = values {
                         bytes += values.push(value, oddities);
                     }

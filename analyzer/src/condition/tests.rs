@@ -202,7 +202,7 @@ fn unknown_names_have_their_place_and_the_nearest() {
         (
             "disk_*: flags & 1",
             "flags",
-            "no event that is asked for has an argument flags; help: there are disk, ret, path, ro, disk, sector, count",
+            "no event that is asked for has an argument flags; help: there are count, disk, path, ret, ro, sector",
         ),
         (
             "path == \"x\" && count > 1",

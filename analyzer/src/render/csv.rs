@@ -68,9 +68,11 @@ impl Render for Csv {
         match &self.only {
             Some(decl) => {
                 let mut args = event.record.payload.args();
-                for arg in &decl.args {
+                // None behind one that is not there.
+                let mut values = decl.args.iter().map_while(|arg| args.next(arg.ty)).fuse();
+                for _ in &decl.args {
                     block.byte(b',');
-                    if let Some(value) = args.next(arg.ty) {
+                    if let Some(value) = values.next() {
                         put_value(value, block);
                     }
                 }

@@ -169,10 +169,10 @@ impl Tables {
         check_names(trace)?;
         say_undeclared(trace);
         for name in plain.iter().filter(|name| trace.selects(name)) {
-            if let Some(decl) = trace.kinds.declared().get(name).and_then(|found| found.event) {
-                self.add(name, Some(&decl));
-            } else if name == DROPPED {
+            if name == DROPPED {
                 self.gaps();
+            } else if let Some(decl) = trace.kinds.declared().get(name).and_then(|found| found.event) {
+                self.add(name, Some(&decl));
             }
         }
         let Self { options, parts, fillers, gaps, kinds, columns, .. } = self;

@@ -225,6 +225,12 @@ impl<'a> LookupById<'a> {
         self.entry(id).map(|(_, name)| name)
     }
 
+    /// Returns the number of the declaration of an id among all of them; a `tcg` line has one.
+    #[must_use]
+    pub fn place(&self, id: EventId) -> Option<usize> {
+        self.entry(id).map(|(place, _)| place)
+    }
+
     /// Parses the declaration of an id: that at its place, whatever others of the same name there are.
     #[must_use]
     pub fn get(&self, id: EventId) -> Option<Lookup<'a>> {
