@@ -71,6 +71,8 @@ pub(crate) struct Findings {
     /// Traces whose first part is not there, and parts that are not what their names say; the first of all are told.
     late_starts: Vec<String>,
     odd_parts: Vec<String>,
+    /// Files whose ids may count something else than what was taken; the first of all are told.
+    guesses: Vec<String>,
     /// What the last part said of the run that recorded it.
     last_run: Option<(Arc<Path>, [Option<String>; 4])>,
     odd_facts: u64,
@@ -201,6 +203,14 @@ impl Findings {
         }
     }
 
+    /// Takes in that a file may number its events otherwise than by this rule.
+    #[cold]
+    pub(crate) fn add_guess(&mut self, file: &str, why: &str) {
+        if self.guesses.len() < TOLD {
+            self.guesses.push(format!("{file}: {why}, so names may be wrong; write it into a file, or say --v0-ids"));
+        }
+    }
+
     /// Takes in the offset of a header inside a file.
     #[cold]
     pub(crate) fn add_second_header(&mut self, file: &str, offset: u64) {
@@ -276,7 +286,7 @@ impl Findings {
             let (parts, places) = (count(self.missing_parts, "part"), count(self.missing_places, "place"));
             say::warning(&format!("{parts} missing in all, in {places}"));
         }
-        for text in &self.odd_parts {
+        for text in self.odd_parts.iter().chain(&self.guesses) {
             say::warning(text);
         }
         for text in self.late_starts.iter().chain(&self.torn) {

@@ -25,15 +25,25 @@ pub(crate) enum V0Ids {
     Enabled,
 }
 
+/// How a file numbers its events.
+pub(crate) struct Rule {
+    pub(crate) numbering: Numbering,
+    /// The rule, and why it is taken.
+    pub(crate) why: String,
+    /// Whether it was not looked, though it makes a difference.
+    pub(crate) is_guess: bool,
+}
+
 impl Formats {
-    /// Returns which declarations have a number behind a header of a file that does not name its events, and why.
-    pub(crate) fn numbering(
-        self,
-        version: Version,
-        declared: &EventIndex,
-        looked: &mut Looked<'_>,
-    ) -> (Numbering, String) {
-        let rule = |numbering, why: &str| (numbering, format!("ids count {numbering}, {why}"));
+    /// Returns which declarations have a number behind a header of a file that does not name its events.
+    pub(crate) fn numbering(self, version: Version, declared: &EventIndex, looked: &mut Looked<'_>) -> Rule {
+        let rule =
+            |numbering, why: &str| Rule { numbering, why: format!("ids count {numbering}, {why}"), is_guess: false };
+        let guess = |why| {
+            let numbering = Numbering::VERSION_0_DEFAULT;
+            let ids = |numbering| declared.by_id(numbering).len();
+            Rule { is_guess: ids(Numbering::All) != ids(Numbering::Enabled), ..rule(numbering, why) }
+        };
         if let Some(numbering) = Numbering::of(version) {
             let why =
                 if self.no_header { "as in all files without a header" } else { "as in all files of this version" };
@@ -44,12 +54,12 @@ impl Formats {
             (Some(V0Ids::Enabled), _) => rule(Numbering::Enabled, "as was asked for"),
             (None, Some(seen)) => {
                 let inferred = declared.infer_numbering(&seen);
-                (inferred.numbering, inferred.to_string())
+                Rule { numbering: inferred.numbering, why: inferred.to_string(), is_guess: false }
             }
             (None, None) if looked.path.is_some() => {
-                rule(Numbering::VERSION_0_DEFAULT, "since only its first 1,000 headers are looked behind to find out")
+                guess("since only its first 1,000 headers are looked behind to find out")
             }
-            (None, None) => rule(Numbering::VERSION_0_DEFAULT, "since a pipe cannot be read twice to find out"),
+            (None, None) => guess("since a pipe cannot be read twice to find out"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::Result;
-use simpletrace_format::events::{EventIndex, LookupById, Numbering, nearest};
+use simpletrace_format::events::{EventIndex, LookupById, nearest};
 use simpletrace_format::{
     ByteOrder, Damage, DroppedRecord, Error, ErrorKind, EventId, EventRecord, Facts, Header, Loss, Mapped,
     MappingRecord, Names, Record, Recovered, RecoveringReader, Version,
@@ -20,7 +20,7 @@ use crate::filter::matches;
 use crate::filter::{Clock, DROPPED, Selection};
 use crate::findings::{Findings, Outcome, count};
 use crate::fit::{Fit, judge};
-use crate::formats::{Formats, Looked};
+use crate::formats::{Formats, Looked, Rule};
 use crate::input::{BeforeWait, Input, Part, is_not_found};
 use crate::kinds::{Kind, Kinds};
 use crate::render::printable;
@@ -153,8 +153,7 @@ struct Section<'d> {
     places: Option<LookupById<'d>>,
     /// How many slots are theirs, the first.
     placed: usize,
-    numbering: Option<Numbering>,
-    ids: Option<String>,
+    rule: Option<Rule>,
     mappings: u64,
     facts: Facts,
     loss: Loss,
@@ -183,7 +182,7 @@ impl<'d> Section<'d> {
     ) -> Self {
         let numbered = headerless || !header.version.has_names();
         let rule = numbered.then(|| formats.numbering(header.version, declared, looked));
-        let (numbering, ids) = rule.map_or((None, None), |(numbering, why)| (Some(numbering), Some(why)));
+        let numbering = rule.as_ref().map(|rule| rule.numbering);
         let places = numbering.map(|numbering| declared.by_id(numbering));
         let names = places.as_ref().map_or_else(Names::default, LookupById::names);
         Self {
@@ -193,8 +192,7 @@ impl<'d> Section<'d> {
             placed: names.len(),
             names,
             places,
-            numbering,
-            ids,
+            rule,
             mappings: 0,
             facts: Facts::default(),
             loss: Loss::new(header.version),
@@ -522,8 +520,9 @@ impl Trace {
         let declared = Arc::clone(self.kinds.declared());
         let mut looked = Looked::new(path.as_deref());
         let mut section = Section::new(records.header(), 0, headerless.is_some(), self.formats, &declared, &mut looked);
+        let numbering = section.rule.as_ref().map(|rule| rule.numbering);
         if self.kinds.have_declarations {
-            records = records.with_fits(judge(Arc::clone(&declared), section.header, section.numbering));
+            records = records.with_fits(judge(Arc::clone(&declared), section.header, numbering));
         }
         let admits_gaps = self.selection.admits_dropped();
         let keeps_gaps = self.keeps_gaps && !self.selection.takes_out_dropped();
@@ -663,13 +662,16 @@ impl Trace {
         if let Some(part) = &self.reading {
             self.findings.check_part(file, part, &section.facts);
         }
+        if let Some(rule) = section.rule.as_ref().filter(|rule| rule.is_guess) {
+            self.findings.add_guess(file, &rule.why);
+        }
         self.findings.dropped = self.findings.dropped.saturating_add(section.loss.records());
         self.findings.unknown_gaps += section.loss.unknown_gaps();
         let name = if section.at == 0 { file.to_owned() } else { format!("{file} from offset {}", section.at) };
         self.files.push(FileSummary {
             name,
             version: section.header.version,
-            ids: section.ids,
+            ids: section.rule.map(|rule| rule.why),
             byte_order: section.header.byte_order,
             mappings: section.mappings,
             dropped: section.loss.records(),

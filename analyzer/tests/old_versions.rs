@@ -110,6 +110,9 @@ fn a_version_0_trace_from_a_pipe_gets_the_later_rule() {
         .run()
         .exits(0);
     assert!(file.stdout == pipe.stdout);
+    let guess = "warning: standard input: ids count the declarations without 'disable', since a pipe cannot be read twice to find out, \
+                 so names may be wrong; write it into a file, or say --v0-ids\n";
+    assert!(pipe.stderr.contains(guess), "{}", pipe.stderr);
 }
 
 #[test]
