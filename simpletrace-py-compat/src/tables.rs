@@ -1,7 +1,9 @@
 //! Tables: Rust reads them whole, or in batches as they are asked for; other libraries take them through Arrow's C data interface.
 
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -189,7 +191,7 @@ impl Stream {
 
     /// The next batch, as a table.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let mut state = self.lock();
+        let mut state = self.lock_own()?;
         let mut watched = match std::mem::replace(&mut *state, State::Busy) {
             State::Here(watched) => watched,
             other => {
@@ -227,15 +229,24 @@ impl Stream {
 
 impl Stream {
     fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
-        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched { stream, tell }))) }
+        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched::new(stream, tell)))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state, which stays as it is where nothing can be read.
+    fn lock_own(&self) -> PyResult<MutexGuard<'_, State>> {
+        let state = self.lock();
+        if let State::Here(watched) = &*state {
+            watched.check_process()?;
+        }
+        Ok(state)
+    }
+
     fn take(&self) -> PyResult<Box<Watched>> {
-        let mut state = self.lock();
+        let mut state = self.lock_own()?;
         match std::mem::replace(&mut *state, State::Taken) {
             State::Here(watched) => Ok(watched),
             other => {
@@ -253,12 +264,40 @@ fn taken_already() -> PyErr {
 
 /// A stream whose taker is told what was found, and may interrupt it.
 struct Watched {
-    stream: tables::Stream,
+    stream: ManuallyDrop<tables::Stream>,
+    /// The process that the thread is in that reads.
+    process_id: u32,
     /// Called with what was [`found`] at the end.
     tell: Option<Py<PyAny>>,
 }
 
+impl Drop for Watched {
+    /// In a forked child the stream is left alone: its locks may be held by a thread that is not there.
+    fn drop(&mut self) {
+        if self.process_id == process::id() {
+            // SAFETY: it is dropped nowhere else, and not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.stream) }
+        }
+    }
+}
+
 impl Watched {
+    fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
+        Self { stream: ManuallyDrop::new(stream), process_id: process::id(), tell }
+    }
+
+    /// Checks that the thread that reads is in this process: a forked child would wait for it for ever.
+    fn check_process(&self) -> PyResult<()> {
+        if self.process_id == process::id() {
+            return Ok(());
+        }
+        let message = format!(
+            "the stream was begun in process {} and cannot be read in its forked child; call stream() anew in the child",
+            self.process_id
+        );
+        Err(PyRuntimeError::new_err(message))
+    }
+
     /// The next batch; at the end, what was found is told.
     fn next_batch(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         let was_over = self.stream.report().is_some();
@@ -270,9 +309,10 @@ impl Watched {
     }
 
     fn next_untold(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        self.check_process()?;
         loop {
             py.check_signals()?;
-            let stream = &mut self.stream;
+            let stream = &mut *self.stream;
             if py.detach(|| stream.wait(PATIENCE)) {
                 return self.stream.next_batch().map_err(raised);
             }
