@@ -76,13 +76,10 @@ fn found(report: &Report) -> Found {
         Verdict::Damaged => "damaged",
         Verdict::Unreadable => "unreadable",
     };
+    // That a file ends inside a record is a note, and damage to a script.
+    let is_torn = |remark: &Remark| report.torn.contains(&remark.text);
     let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note || is_torn(remark));
     (verdict, warnings.map(|remark| in_python(&remark.text)).collect(), report.gaps, report.dropped)
-}
-
-/// Whether a note says where a file ends inside a record, which is damage to a script.
-fn is_torn(remark: &Remark) -> bool {
-    remark.text.contains(" ends inside a record at offset ")
 }
 
 /// A table that is in memory.

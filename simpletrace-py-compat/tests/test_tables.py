@@ -1,5 +1,6 @@
 """Tables: the same values as `process` hands out, and as the command line prints, in whatever library takes them."""
 
+import gzip
 import importlib
 import json
 import os
@@ -68,7 +69,7 @@ class Values(Case):
     def test_of_a_small_trace_every_value(self):
         polars = library("polars", "Values")
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
-        with self.assertWarnsRegex(simpletrace.DamageWarning, "not UTF-8: 1;.*missing in 1 places, 17 are known"):
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "not UTF-8: 1;.*missing in 1 place, 17 are known of$"):
             table = simpletrace.read(trace, events, event="open")
         self.assertEqual(table.column_names, ["ts_ns", "pid", "path", "flags"])
         self.assertEqual(len(table), 2)
@@ -254,6 +255,32 @@ class Trouble(Case):
         pyarrow = library("pyarrow", "Trouble")
         with self.assertRaisesRegex(Exception, "record length"):
             pyarrow.table(simpletrace.stream(damaged, events, event="read", strict=True))
+
+    def test_warnings_say_how_they_become_errors(self):
+        events, trace = self.file("e", EVENTS), Trace().map(1, "nothing").dropped(1, 1).event(1, 2).bytes
+        said = "events are missing in 1 place, 1 is known of"
+        torn = self.file("t.trace", trace + Trace(header=False).event(1, 3).bytes[:10])
+        for path, text in (
+            (self.file("whole.trace", trace), said),
+            (torn, f"ends inside a record at offset 123: 10 bytes left over, as when the traced program was killed (strict=True makes it an error); {said}"),
+        ):
+            with self.assertWarns(simpletrace.DamageWarning) as caught:
+                simpletrace.read(path, events)
+            self.assertEqual(str(caught.warning), f"{path}: {text}" if path != torn else f"{path} {text}")
+        trace = Trace().map(1, "nothing").dropped(1, 1).event(1, 2).dropped(3, 2).bytes
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "missing in 2 places, 3 are known of$"):
+            simpletrace.read(self.file("two.trace", trace), events)
+
+    def test_torn_compressed_files_are_told_with_file_and_offset(self):
+        events = self.file("e", EVENTS)
+        torn = self.file("torn.gz", gzip.compress(many(1000))[:-20])
+        text = f"{torn}: the compressed data ends early, at offset "
+        with self.assertWarnsRegex(simpletrace.DamageWarning, f"^{text}[0-9]+ of what it holds .strict=True makes it an error.$"):
+            tables = simpletrace.read(torn, events)
+        self.assertGreater(len(tables["read"]), 0)
+        for call in (simpletrace.read, lambda *args, **options: list(simpletrace.stream(*args, event="read", **options))):
+            with self.assertRaisesRegex(ValueError, f"^{text}[0-9]+ of what it holds$"):
+                call(torn, events, strict=True)
 
     def test_errors_say_what_is_wrong(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)

@@ -323,19 +323,20 @@ def _tell(traces, found, strict):
     from . import DamageWarning
 
     verdict, wrong, gaps, dropped = found
-    if verdict == "torn" and not any("ends inside a record" in text for text in wrong):
-        wrong.append("a file ends inside a record, as when the traced program was killed")
     if strict and verdict != "sound":
         raise ValueError("; ".join(wrong))
-    if gaps:
-        wrong.append(f"events are missing in {gaps} places, {dropped} are known of")
-    if wrong:
+    if wrong or gaps:
         most = 3
-        more = f"; and {len(wrong) - most} more" if len(wrong) > most else ""
-        text = "; ".join(wrong[:most])
+        told = wrong[:most] + ([f"and {len(wrong) - most} more"] if len(wrong) > most else [])
+        if verdict != "sound" and told:
+            told[-1] += " (strict=True makes it an error)"
+        if gaps:
+            known = f"{dropped} {'is' if dropped == 1 else 'are'} known of"
+            told.append(f"events are missing in {gaps} {'place' if gaps == 1 else 'places'}, {known}")
+        text = "; ".join(told)
         # Mostly it says itself which file it is about.
         about = "" if any(trace in text for trace in traces) else f"{', '.join(traces)}: "
-        _warn(f"{about}{text}{more}", DamageWarning)
+        _warn(f"{about}{text}", DamageWarning)
 
 
 def _warn(text, category, module=None):
