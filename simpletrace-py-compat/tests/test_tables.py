@@ -1,8 +1,10 @@
 """Tables: the same values as `process` hands out, and as the command line prints, in whatever library takes them."""
 
+import bz2
 import gzip
 import importlib
 import json
+import lzma
 import os
 import re
 import signal
@@ -281,6 +283,14 @@ class Trouble(Case):
         for call in (simpletrace.read, lambda *args, **options: list(simpletrace.stream(*args, event="read", **options))):
             with self.assertRaisesRegex(ValueError, f"^{text}[0-9]+ of what it holds$"):
                 call(torn, events, strict=True)
+
+    def test_what_is_not_decompressed_is_told_so(self):
+        events = self.file("e", EVENTS)
+        self.assertEqual(len(quiet(simpletrace.read, self.file("t.gz", gzip.compress(small())), events, event="open")), 2)
+        for name, compress in (("bzip2", bz2.compress), ("xz", lzma.compress)):
+            path = self.file(f"t.{name}", compress(small()))
+            with self.assertRaisesRegex(ValueError, f"^{path}: not a trace file: .*; it is compressed with {name}: decompress it first"):
+                simpletrace.read(path, events)
 
     def test_errors_say_what_is_wrong(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
