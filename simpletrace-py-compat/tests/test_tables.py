@@ -292,6 +292,15 @@ class Trouble(Case):
             with self.assertRaisesRegex(ValueError, f"^{path}: not a trace file: .*; it is compressed with {name}: decompress it first"):
                 simpletrace.read(path, events)
 
+    def test_a_path_with_a_null_byte_is_shown_as_python_writes_it(self):
+        for call, text in (
+            (lambda: simpletrace.read("a\0b"), r"trace='a\\x00b' has an embedded null byte"),
+            (lambda: simpletrace.read("a", ["b", b"c\0"]), r"events='c\\x00' has an embedded null byte"),
+            (lambda: simpletrace.presets("\0"), r"files='\\x00' has an embedded null byte"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+
     def test_errors_say_what_is_wrong(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         for kind, text, call in (

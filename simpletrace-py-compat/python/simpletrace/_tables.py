@@ -313,9 +313,13 @@ def _paths(option, paths):
     if hasattr(paths, "read"):
         raise TypeError("tables are read from files by their paths, not from file objects; a FIFO or /dev/stdin will do")
     try:
-        return [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+        listed = [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
     except TypeError:
         raise TypeError(f"{option}= takes a path, or a list of paths, not {paths!r:.60}") from None
+    for path in listed:
+        if "\0" in path:
+            raise ValueError(f"{option}={path!r} has an embedded null byte, which no path has")
+    return listed
 
 
 def _tell(traces, found, strict):
