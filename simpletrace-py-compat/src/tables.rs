@@ -12,7 +12,7 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Remark, Report, Source, Verdict};
@@ -82,7 +82,14 @@ fn found(report: &Report) -> Found {
     (verdict, warnings.map(|remark| in_python(&remark.text)).collect(), report.gaps, report.dropped)
 }
 
-/// A table that is in memory.
+/// A table that is in memory, from `read`, `pairs` or `latency`. Other libraries take it, as often as they like:
+///
+///     polars.DataFrame(table)
+///     pyarrow.table(table)
+///     pandas.DataFrame.from_arrow(table)                     # pandas 3; pyarrow.table(table).to_pandas() before
+///     duckdb.sql("select count(*) from notify")              # of a variable `notify` that holds it
+///
+/// It has no rows of its own to look at, and cannot be pickled or copied: what other libraries make of it can.
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,
@@ -135,12 +142,24 @@ impl Table {
         stream_capsule(py, Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))))
     }
 
+    /// Says how to pickle it.
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a Table cannot be pickled or copied; pyarrow.table(table), polars.DataFrame(table) and the like make something of it that can";
+        Err(PyTypeError::new_err(message))
+    }
+
     fn __repr__(&self) -> String {
         format!("<simpletrace.Table: {} rows of {}>", self.__len__(), names(&self.schema).join(", "))
     }
 }
 
-/// A table that is read while it is taken, once.
+/// A table that is read while it is taken, once, in memory that does not grow with the trace; from `stream`.
+///
+///     for batch in stream:                                   # each a Table
+///         polars.DataFrame(batch)
+///     pyarrow.RecordBatchReader.from_stream(stream)          # instead
+///
+/// It is of the process that began it, and cannot be pickled or copied.
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Stream {
     schema: SchemaRef,
@@ -217,6 +236,12 @@ impl Stream {
         let report = report.ok_or_else(|| PyRuntimeError::new_err("the stream has ended without a report"))?;
         let found = found(&report);
         Ok((Table { schema: Arc::clone(&self.schema), batches, report: Some(Arc::new(report)) }, found))
+    }
+
+    /// Says what to pickle.
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a Stream cannot be pickled or copied; hand on the path of the trace, and call stream() there";
+        Err(PyTypeError::new_err(message))
     }
 
     fn __repr__(&self) -> String {

@@ -1,11 +1,13 @@
 """Tables: the same values as `process` hands out, and as the command line prints, in whatever library takes them."""
 
 import bz2
+import copy
 import gzip
 import importlib
 import json
 import lzma
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -472,6 +474,20 @@ class Trouble(Case):
                 self.assertEqual(call().column_names, ["ts_ns", "pid", "payload"])
             with self.assertRaisesRegex(ValueError, "no trace-events file was given or found"):
                 call(strict=True)
+
+    def test_what_cannot_be_pickled_says_what_can(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        table = quiet(simpletrace.read, trace, events, event="open")
+        stream = simpletrace.stream(trace, events, event="open")
+        for own, text in (
+            (table, r"a Table cannot be pickled or copied; pyarrow.table\(table\), polars"),
+            (stream, r"a Stream cannot be pickled or copied; hand on the path of the trace, and call stream\(\) there"),
+        ):
+            for call in (pickle.dumps, copy.copy, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, text):
+                    call(own)
+            self.assertIn("pyarrow.", type(own).__doc__)
+        self.assertEqual(sum(len(batch) for batch in quiet(list, stream)), 2)
 
     def test_a_name_that_is_of_no_event_is_an_error_and_a_pattern_a_warning(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
