@@ -489,6 +489,18 @@ class Trouble(Case):
             self.assertIn("pyarrow.", type(own).__doc__)
         self.assertEqual(sum(len(batch) for batch in quiet(list, stream)), 2)
 
+    def test_several_traces_come_by_their_first_records_and_not_merged(self):
+        pyarrow = library("pyarrow", "Trouble")
+        events, one, other = self.file("e", EVENTS), Trace().map(1, "nothing"), Trace().map(1, "nothing")
+        for time_ns in (10, 30, 50):
+            one.event(1, time_ns)
+        for time_ns in (20, 40):
+            other.event(1, time_ns)
+        one, other = self.file("one", one.bytes), self.file("other", other.bytes)
+        for traces in ([one, other], [other, one]):
+            table = pyarrow.table(quiet(simpletrace.read, traces, events, event="nothing"))
+            self.assertEqual(table["ts_ns"].to_pylist(), [10, 30, 50, 20, 40])
+
     def test_a_name_that_is_of_no_event_is_an_error_and_a_pattern_a_warning(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         for options in ({}, {"long": True}):

@@ -34,7 +34,8 @@ def read(
         pyarrow.table(...)
         simpletrace.read("trace-1234")["virtio_notify"]
 
-    trace        the path of the trace, or several, which are read as one; compressed ones, too
+    trace        the path of the trace, or of several; those that gzip or zstd has compressed, too. Several are read one behind the
+                 other, in the order of their first records and not of the list; their records are not merged by time.
     events       the path of its trace-events file, or several; looked for beside the trace if there is none
     event        the name of an event: a `Table` with a column for each argument. A list of names and patterns such as "virtio_*",
                  or None for all: a dict of such tables by name, from one reading, with `dropped` for where events are missing. An
@@ -86,7 +87,9 @@ def stream(
             polars.DataFrame(batch)
         duckdb.arrow(pyarrow.RecordBatchReader.from_stream(simpletrace.stream(...)))
 
-    The arguments are those of `read`. A `Stream` can be taken once. What is wrong with the trace is told at its end.
+    The arguments are those of `read`. A `Stream` can be taken once, by the process that began it. What is wrong with the trace is
+    told at its end. A batch has about 4 MiB, and comes when it is full or the trace ends: of a FIFO that stays open `process` hands
+    over each record as it comes.
     """
     traces, events, name, asked = _asked(
         trace, events, event, long, columns, time, where, pid, limit, wall, read_header
