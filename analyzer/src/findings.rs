@@ -79,6 +79,14 @@ pub(crate) struct Findings {
     told_odd_facts: Vec<String>,
 }
 
+/// What the first bytes of a file say that it is compressed with, of what is not decompressed here.
+fn compressed_with(start: &[u8]) -> Option<&'static str> {
+    const MAGICS: [(&[u8], &str); 4] =
+        [(b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"PK\x03\x04", "zip")];
+
+    MAGICS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, with)| *with)
+}
+
 impl Findings {
     #[cold]
     pub(crate) fn count_gap(&mut self, record: &DroppedRecord) {
@@ -242,6 +250,13 @@ impl Findings {
         // What libzstd says of a window above `ZSTD_WINDOW_LOG_MAX`.
         if cause.contains("too much memory") {
             cause.push_str("; decompress it with `zstd -d --long=31` and pipe that in");
+        }
+        if let ErrorKind::NotATrace(start, _) = error.kind()
+            && let Some(with) = compressed_with(&start.to_le_bytes())
+        {
+            cause = format!(
+                "; it is compressed with {with}: decompress it first, as only gzip and zstd are read as they are"
+            );
         }
         self.unreadable.push(format!("{file}: {error}{cause}"));
     }

@@ -103,6 +103,27 @@ fn faults_on_standard_input_are_named_so() {
 }
 
 #[test]
+fn what_is_compressed_otherwise_is_to_be_decompressed_first() {
+    let dir = sample_dir();
+    for (start, with) in [
+        (&b"BZh91AY&"[..], "bzip2"),
+        (b"\xfd7zXZ\0\0\x04", "xz"),
+        (b"\x04\x22\x4d\x18....", "lz4"),
+        (b"PK\x03\x04....", "zip"),
+    ] {
+        let run = dir.call("decode - ev").stdin([start, &[0; 24]].concat()).run().exits(2);
+        let id = u64::from_le_bytes(start.try_into().expect("eight bytes"));
+        assert_eq!(
+            run.stderr,
+            format!(
+                "error: standard input: not a trace file: it starts with {id:#018x}, not eight bytes 0xff; it is compressed with \
+                 {with}: decompress it first, as only gzip and zstd are read as they are\n"
+            )
+        );
+    }
+}
+
+#[test]
 fn compressed_data_that_is_cut_gives_the_whole_records_and_a_note() {
     // Incompressible, so that a cut in the middle leaves records before it.
     let mut state = 1_u64;

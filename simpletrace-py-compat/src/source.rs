@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
@@ -23,7 +23,7 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 enum Input {
     /// A regular file, read without Python.
     File(File),
-    /// A Python object, whose method to read is with [`Shared`]: the garbage collector has to find it.
+    /// A Python object, whose methods to read are with [`Shared`]: the garbage collector has to find them.
     Object,
 }
 
@@ -57,6 +57,10 @@ impl<'py> Named<'py> {
             let message =
                 format!("the trace is a path, as str or path-like, or a file object that reads bytes, and not {what}");
             return Err(PyTypeError::new_err(message));
+        }
+        // Before something is read from it.
+        if log.is_instance(&log.py().import("io")?.getattr("TextIOBase")?)? {
+            return Err(of_text());
         }
         let seekable = log.call_method0("seekable").and_then(|answer| answer.is_truthy()).unwrap_or(false);
         let position = if seekable { possible(&log.call_method0("tell")?) } else { None };
@@ -105,11 +109,12 @@ impl<'py> Named<'py> {
                     object.call_method1("seek", (*position,))?;
                 }
                 // `read1` reads what a pipe has, if it is one.
-                let read = match object.getattr("read1") {
-                    Ok(read) => read,
-                    Err(_) => object.getattr("read")?,
+                let read = object.getattr("read")?;
+                let methods = match object.getattr("read1") {
+                    Ok(read1) => (read1, read),
+                    Err(_) => (read.clone(), read),
                 };
-                shared.set_read(read.unbind());
+                shared.set_read(methods.into_pyobject(object.py())?.into_any().unbind());
                 Input::Object
             }
         };
@@ -189,10 +194,28 @@ fn check_signals(shared: &Shared) -> io::Result<()> {
     Python::attach(|py| py.check_signals()).map_err(|error| shared.raise(error))
 }
 
-fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
-    let bytes = read.call1((buffer.len().min(CHUNK_BYTES),))?;
+/// Reads with the first of two methods, and where it finds the end, with the second: to `read1` of a `BufferedReader` it is an end, too, if a file that is not
+/// to be waited for has nothing for now.
+fn read_object(methods: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
+    let (first, second): (Bound<'_, PyAny>, Bound<'_, PyAny>) = methods.extract()?;
+    let count = read_with(&first, buffer)?;
+    if count > 0 || buffer.is_empty() || first.is(&second) { Ok(count) } else { read_with(&second, &mut buffer[..1]) }
+}
+
+fn read_with(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
+    let bytes = read.call1((buffer.len().min(CHUNK_BYTES),)).map_err(|error| {
+        let py = read.py();
+        if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
+            return error;
+        }
+        let of_text = of_text();
+        of_text.set_cause(py, Some(error));
+        of_text
+    })?;
     if bytes.is_none() {
-        return Err(PyBlockingIOError::new_err("the trace has no bytes for now, and is not to be waited for"));
+        return Err(PyBlockingIOError::new_err(
+            "the trace has no bytes for now, and is not to be waited for; os.set_blocking(file.fileno(), True) lets it be waited for",
+        ));
     }
     let bytes = match bytes.cast_into::<PyBytes>() {
         Ok(bytes) => bytes,
@@ -204,6 +227,13 @@ fn read_object(read: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
     };
     room.copy_from_slice(bytes);
     Ok(bytes.len())
+}
+
+/// What a file is told that gives text.
+fn of_text() -> PyErr {
+    PyTypeError::new_err(
+        "a trace is bytes, and the file is opened as text: open it with mode 'rb', or pass its .buffer",
+    )
 }
 
 /// Copies what is no `bytes`, but has some: a `bytearray`, a `memoryview`.

@@ -1,7 +1,9 @@
 //! Tables: Rust reads them whole, or in batches as they are asked for; other libraries take them through Arrow's C data interface.
 
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use simpletrace_rs::tables::{self, Error, Level, Operation, Options, Remark, Report, Source, Verdict};
@@ -74,16 +76,20 @@ fn found(report: &Report) -> Found {
         Verdict::Damaged => "damaged",
         Verdict::Unreadable => "unreadable",
     };
+    // That a file ends inside a record is a note, and damage to a script.
+    let is_torn = |remark: &Remark| report.torn.contains(&remark.text);
     let warnings = report.remarks.iter().filter(|remark| remark.level > Level::Note || is_torn(remark));
     (verdict, warnings.map(|remark| in_python(&remark.text)).collect(), report.gaps, report.dropped)
 }
 
-/// Whether a note says where a file ends inside a record, which is damage to a script.
-fn is_torn(remark: &Remark) -> bool {
-    remark.text.contains(" ends inside a record at offset ")
-}
-
-/// A table that is in memory.
+/// A table that is in memory, from `read`, `pairs` or `latency`. Other libraries take it, as often as they like:
+///
+///     polars.DataFrame(table)
+///     pyarrow.table(table)
+///     pandas.DataFrame.from_arrow(table)                     # pandas 3; pyarrow.table(table).to_pandas() before
+///     duckdb.sql("select count(*) from notify")              # of a variable `notify` that holds it
+///
+/// It has no rows of its own to look at, and cannot be pickled or copied: what other libraries make of it can.
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,
@@ -136,12 +142,24 @@ impl Table {
         stream_capsule(py, Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))))
     }
 
+    /// Says how to pickle it.
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a Table cannot be pickled or copied; pyarrow.table(table), polars.DataFrame(table) and the like make something of it that can";
+        Err(PyTypeError::new_err(message))
+    }
+
     fn __repr__(&self) -> String {
         format!("<simpletrace.Table: {} rows of {}>", self.__len__(), names(&self.schema).join(", "))
     }
 }
 
-/// A table that is read while it is taken, once.
+/// A table that is read while it is taken, once, in memory that does not grow with the trace; from `stream`.
+///
+///     for batch in stream:                                   # each a Table
+///         polars.DataFrame(batch)
+///     pyarrow.RecordBatchReader.from_stream(stream)          # instead
+///
+/// It is of the process that began it, and cannot be pickled or copied.
 #[pyclass(module = "simpletrace", frozen)]
 pub(crate) struct Stream {
     schema: SchemaRef,
@@ -189,7 +207,7 @@ impl Stream {
 
     /// The next batch, as a table.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let mut state = self.lock();
+        let mut state = self.lock_own()?;
         let mut watched = match std::mem::replace(&mut *state, State::Busy) {
             State::Here(watched) => watched,
             other => {
@@ -220,6 +238,12 @@ impl Stream {
         Ok((Table { schema: Arc::clone(&self.schema), batches, report: Some(Arc::new(report)) }, found))
     }
 
+    /// Says what to pickle.
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a Stream cannot be pickled or copied; hand on the path of the trace, and call stream() there";
+        Err(PyTypeError::new_err(message))
+    }
+
     fn __repr__(&self) -> String {
         format!("<simpletrace.Stream of {}>", names(&self.schema).join(", "))
     }
@@ -227,15 +251,24 @@ impl Stream {
 
 impl Stream {
     fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
-        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched { stream, tell }))) }
+        Self { schema: stream.schema(), stream: Mutex::new(State::Here(Box::new(Watched::new(stream, tell)))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state, which stays as it is where nothing can be read.
+    fn lock_own(&self) -> PyResult<MutexGuard<'_, State>> {
+        let state = self.lock();
+        if let State::Here(watched) = &*state {
+            watched.check_process()?;
+        }
+        Ok(state)
+    }
+
     fn take(&self) -> PyResult<Box<Watched>> {
-        let mut state = self.lock();
+        let mut state = self.lock_own()?;
         match std::mem::replace(&mut *state, State::Taken) {
             State::Here(watched) => Ok(watched),
             other => {
@@ -253,12 +286,40 @@ fn taken_already() -> PyErr {
 
 /// A stream whose taker is told what was found, and may interrupt it.
 struct Watched {
-    stream: tables::Stream,
+    stream: ManuallyDrop<tables::Stream>,
+    /// The process that the thread is in that reads.
+    process_id: u32,
     /// Called with what was [`found`] at the end.
     tell: Option<Py<PyAny>>,
 }
 
+impl Drop for Watched {
+    /// In a forked child the stream is left alone: its locks may be held by a thread that is not there.
+    fn drop(&mut self) {
+        if self.process_id == process::id() {
+            // SAFETY: it is dropped nowhere else, and not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.stream) }
+        }
+    }
+}
+
 impl Watched {
+    fn new(stream: tables::Stream, tell: Option<Py<PyAny>>) -> Self {
+        Self { stream: ManuallyDrop::new(stream), process_id: process::id(), tell }
+    }
+
+    /// Checks that the thread that reads is in this process: a forked child would wait for it for ever.
+    fn check_process(&self) -> PyResult<()> {
+        if self.process_id == process::id() {
+            return Ok(());
+        }
+        let message = format!(
+            "the stream was begun in process {} and cannot be read in its forked child; call stream() anew in the child",
+            self.process_id
+        );
+        Err(PyRuntimeError::new_err(message))
+    }
+
     /// The next batch; at the end, what was found is told.
     fn next_batch(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         let was_over = self.stream.report().is_some();
@@ -270,9 +331,10 @@ impl Watched {
     }
 
     fn next_untold(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        self.check_process()?;
         loop {
             py.check_signals()?;
-            let stream = &mut self.stream;
+            let stream = &mut *self.stream;
             if py.detach(|| stream.wait(PATIENCE)) {
                 return self.stream.next_batch().map_err(raised);
             }

@@ -1,8 +1,13 @@
 """Tables: the same values as `process` hands out, and as the command line prints, in whatever library takes them."""
 
+import bz2
+import copy
+import gzip
 import importlib
 import json
+import lzma
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -68,7 +73,7 @@ class Values(Case):
     def test_of_a_small_trace_every_value(self):
         polars = library("polars", "Values")
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
-        with self.assertWarnsRegex(simpletrace.DamageWarning, "not UTF-8: 1;.*missing in 1 places, 17 are known"):
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "not UTF-8: 1;.*missing in 1 place, 17 are known of$"):
             table = simpletrace.read(trace, events, event="open")
         self.assertEqual(table.column_names, ["ts_ns", "pid", "path", "flags"])
         self.assertEqual(len(table), 2)
@@ -255,6 +260,49 @@ class Trouble(Case):
         with self.assertRaisesRegex(Exception, "record length"):
             pyarrow.table(simpletrace.stream(damaged, events, event="read", strict=True))
 
+    def test_warnings_say_how_they_become_errors(self):
+        events, trace = self.file("e", EVENTS), Trace().map(1, "nothing").dropped(1, 1).event(1, 2).bytes
+        said = "events are missing in 1 place, 1 is known of"
+        torn = self.file("t.trace", trace + Trace(header=False).event(1, 3).bytes[:10])
+        for path, text in (
+            (self.file("whole.trace", trace), said),
+            (torn, f"ends inside a record at offset 123: 10 bytes left over, as when the traced program was killed (strict=True makes it an error); {said}"),
+        ):
+            with self.assertWarns(simpletrace.DamageWarning) as caught:
+                simpletrace.read(path, events)
+            self.assertEqual(str(caught.warning), f"{path}: {text}" if path != torn else f"{path} {text}")
+        trace = Trace().map(1, "nothing").dropped(1, 1).event(1, 2).dropped(3, 2).bytes
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "missing in 2 places, 3 are known of$"):
+            simpletrace.read(self.file("two.trace", trace), events)
+
+    def test_torn_compressed_files_are_told_with_file_and_offset(self):
+        events = self.file("e", EVENTS)
+        torn = self.file("torn.gz", gzip.compress(many(1000))[:-20])
+        text = f"{torn}: the compressed data ends early, at offset "
+        with self.assertWarnsRegex(simpletrace.DamageWarning, f"^{text}[0-9]+ of what it holds .strict=True makes it an error.$"):
+            tables = simpletrace.read(torn, events)
+        self.assertGreater(len(tables["read"]), 0)
+        for call in (simpletrace.read, lambda *args, **options: list(simpletrace.stream(*args, event="read", **options))):
+            with self.assertRaisesRegex(ValueError, f"^{text}[0-9]+ of what it holds$"):
+                call(torn, events, strict=True)
+
+    def test_what_is_not_decompressed_is_told_so(self):
+        events = self.file("e", EVENTS)
+        self.assertEqual(len(quiet(simpletrace.read, self.file("t.gz", gzip.compress(small())), events, event="open")), 2)
+        for name, compress in (("bzip2", bz2.compress), ("xz", lzma.compress)):
+            path = self.file(f"t.{name}", compress(small()))
+            with self.assertRaisesRegex(ValueError, f"^{path}: not a trace file: .*; it is compressed with {name}: decompress it first"):
+                simpletrace.read(path, events)
+
+    def test_a_path_with_a_null_byte_is_shown_as_python_writes_it(self):
+        for call, text in (
+            (lambda: simpletrace.read("a\0b"), r"trace='a\\x00b' has an embedded null byte"),
+            (lambda: simpletrace.read("a", ["b", b"c\0"]), r"events='c\\x00' has an embedded null byte"),
+            (lambda: simpletrace.presets("\0"), r"files='\\x00' has an embedded null byte"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+
     def test_errors_say_what_is_wrong(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
         for kind, text, call in (
@@ -426,6 +474,32 @@ class Trouble(Case):
                 self.assertEqual(call().column_names, ["ts_ns", "pid", "payload"])
             with self.assertRaisesRegex(ValueError, "no trace-events file was given or found"):
                 call(strict=True)
+
+    def test_what_cannot_be_pickled_says_what_can(self):
+        trace, events = self.file("t.trace", small()), self.file("e", EVENTS)
+        table = quiet(simpletrace.read, trace, events, event="open")
+        stream = simpletrace.stream(trace, events, event="open")
+        for own, text in (
+            (table, r"a Table cannot be pickled or copied; pyarrow.table\(table\), polars"),
+            (stream, r"a Stream cannot be pickled or copied; hand on the path of the trace, and call stream\(\) there"),
+        ):
+            for call in (pickle.dumps, copy.copy, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, text):
+                    call(own)
+            self.assertIn("pyarrow.", type(own).__doc__)
+        self.assertEqual(sum(len(batch) for batch in quiet(list, stream)), 2)
+
+    def test_several_traces_come_by_their_first_records_and_not_merged(self):
+        pyarrow = library("pyarrow", "Trouble")
+        events, one, other = self.file("e", EVENTS), Trace().map(1, "nothing"), Trace().map(1, "nothing")
+        for time_ns in (10, 30, 50):
+            one.event(1, time_ns)
+        for time_ns in (20, 40):
+            other.event(1, time_ns)
+        one, other = self.file("one", one.bytes), self.file("other", other.bytes)
+        for traces in ([one, other], [other, one]):
+            table = pyarrow.table(quiet(simpletrace.read, traces, events, event="nothing"))
+            self.assertEqual(table["ts_ns"].to_pylist(), [10, 30, 50, 20, 40])
 
     def test_a_name_that_is_of_no_event_is_an_error_and_a_pattern_a_warning(self):
         trace, events = self.file("t.trace", small()), self.file("e", EVENTS)

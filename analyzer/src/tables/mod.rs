@@ -93,6 +93,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// What the commands would have said on stderr.
     pub remarks: Vec<Remark>,
+    /// The texts of those remarks that say where a file ends inside a record, or compressed data early.
+    pub torn: Vec<String>,
     /// Whether there were declarations. Without them, the bytes of the arguments are all that is known of events.
     pub is_declared: bool,
     /// How many places events are missing from, and how many are known to be missing.
@@ -272,6 +274,14 @@ impl Report {
         let findings = &trace.findings;
         let gaps = findings.gaps.saturating_sub(findings.gap_ends);
         let is_declared = trace.kinds.have_declarations;
-        Self { verdict, remarks: Vec::new(), is_declared, gaps, dropped: findings.dropped, facts: None }
+        Self {
+            verdict,
+            remarks: Vec::new(),
+            torn: findings.torn.clone(),
+            is_declared,
+            gaps,
+            dropped: findings.dropped,
+            facts: None,
+        }
     }
 }

@@ -34,7 +34,8 @@ def read(
         pyarrow.table(...)
         simpletrace.read("trace-1234")["virtio_notify"]
 
-    trace        the path of the trace, or several, which are read as one; compressed ones, too
+    trace        the path of the trace, or of several; those that gzip or zstd has compressed, too. Several are read one behind the
+                 other, in the order of their first records and not of the list; their records are not merged by time.
     events       the path of its trace-events file, or several; looked for beside the trace if there is none
     event        the name of an event: a `Table` with a column for each argument. A list of names and patterns such as "virtio_*",
                  or None for all: a dict of such tables by name, from one reading, with `dropped` for where events are missing. An
@@ -86,7 +87,9 @@ def stream(
             polars.DataFrame(batch)
         duckdb.arrow(pyarrow.RecordBatchReader.from_stream(simpletrace.stream(...)))
 
-    The arguments are those of `read`. A `Stream` can be taken once. What is wrong with the trace is told at its end.
+    The arguments are those of `read`. A `Stream` can be taken once, by the process that began it. What is wrong with the trace is
+    told at its end. A batch has about 4 MiB, and comes when it is full or the trace ends: of a FIFO that stays open `process` hands
+    over each record as it comes.
     """
     traces, events, name, asked = _asked(
         trace, events, event, long, columns, time, where, pid, limit, wall, read_header
@@ -313,9 +316,13 @@ def _paths(option, paths):
     if hasattr(paths, "read"):
         raise TypeError("tables are read from files by their paths, not from file objects; a FIFO or /dev/stdin will do")
     try:
-        return [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
+        listed = [_os.fsdecode(path) for path in ([paths] if isinstance(paths, (str, bytes, _os.PathLike)) else paths)]
     except TypeError:
         raise TypeError(f"{option}= takes a path, or a list of paths, not {paths!r:.60}") from None
+    for path in listed:
+        if "\0" in path:
+            raise ValueError(f"{option}={path!r} has an embedded null byte, which no path has")
+    return listed
 
 
 def _tell(traces, found, strict):
@@ -323,19 +330,20 @@ def _tell(traces, found, strict):
     from . import DamageWarning
 
     verdict, wrong, gaps, dropped = found
-    if verdict == "torn" and not any("ends inside a record" in text for text in wrong):
-        wrong.append("a file ends inside a record, as when the traced program was killed")
     if strict and verdict != "sound":
         raise ValueError("; ".join(wrong))
-    if gaps:
-        wrong.append(f"events are missing in {gaps} places, {dropped} are known of")
-    if wrong:
+    if wrong or gaps:
         most = 3
-        more = f"; and {len(wrong) - most} more" if len(wrong) > most else ""
-        text = "; ".join(wrong[:most])
+        told = wrong[:most] + ([f"and {len(wrong) - most} more"] if len(wrong) > most else [])
+        if verdict != "sound" and told:
+            told[-1] += " (strict=True makes it an error)"
+        if gaps:
+            known = f"{dropped} {'is' if dropped == 1 else 'are'} known of"
+            told.append(f"events are missing in {gaps} {'place' if gaps == 1 else 'places'}, {known}")
+        text = "; ".join(told)
         # Mostly it says itself which file it is about.
         about = "" if any(trace in text for trace in traces) else f"{', '.join(traces)}: "
-        _warn(f"{about}{text}{more}", DamageWarning)
+        _warn(f"{about}{text}", DamageWarning)
 
 
 def _warn(text, category, module=None):

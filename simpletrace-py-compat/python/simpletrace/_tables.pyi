@@ -1,5 +1,5 @@
 import os
-from typing import Dict, Iterable, List, Literal, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import AbstractSet, Dict, Iterable, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 from ._native import Stream as Stream
 from ._native import Table as Table
@@ -8,6 +8,8 @@ _Path = Union[str, os.PathLike[str]]
 _Paths = Union[_Path, Sequence[_Path]]
 _Texts = Union[str, Iterable[str]]
 _Pids = Union[int, Iterable[int]]
+# What is certainly not one name: a str is an Iterable[str], too.
+_Names = Union[List[str], Tuple[str, ...], AbstractSet[str], Iterator[str]]
 
 class Preset(NamedTuple):
     name: str
@@ -39,7 +41,7 @@ def read(
     trace: _Paths,
     events: Optional[_Paths] = None,
     *,
-    event: Optional[Union[List[str], Tuple[str, ...]]] = None,
+    event: Optional[_Texts] = None,
     long: Literal[True],
     columns: Optional[_Texts] = None,
     time: Optional[str] = None,
@@ -55,7 +57,7 @@ def read(
     trace: _Paths,
     events: Optional[_Paths] = None,
     *,
-    event: Optional[Union[List[str], Tuple[str, ...]]] = None,
+    event: Optional[_Names] = None,
     long: Literal[False] = False,
     columns: Optional[_Texts] = None,
     time: Optional[str] = None,
@@ -66,6 +68,22 @@ def read(
     read_header: bool = True,
     strict: bool = False,
 ) -> Dict[str, Table]: ...
+@overload
+def read(
+    trace: _Paths,
+    events: Optional[_Paths] = None,
+    *,
+    event: Optional[_Texts] = None,
+    long: bool = False,
+    columns: Optional[_Texts] = None,
+    time: Optional[str] = None,
+    where: Optional[_Texts] = None,
+    pid: Optional[_Pids] = None,
+    limit: Optional[int] = None,
+    wall: bool = False,
+    read_header: bool = True,
+    strict: bool = False,
+) -> Union[Table, Dict[str, Table]]: ...
 def stream(
     trace: _Paths,
     events: Optional[_Paths] = None,
