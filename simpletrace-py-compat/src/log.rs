@@ -14,7 +14,7 @@ use simpletrace_format::{
     RecoveringReader, Version,
 };
 
-use crate::calls::{Calls, KindNames, Style, Values};
+use crate::calls::{BLOCK_RECORDS, Calls, KindNames, Style, Values};
 use crate::declarations::{DROPPED, DROPPED_METHOD, Declarations, Declared};
 use crate::faults::{Faults, exception, of_damage, of_header};
 use crate::sink::{Contents, Shared, Sink, Taken, Taking, Wanted};
@@ -46,6 +46,10 @@ trait Visitor {
     fn wanted(&self, kind: u32) -> Wanted {
         Wanted::Yes(kind)
     }
+    /// Asks whether what was taken changes who is wanted.
+    fn look_again(&mut self) -> PyResult<()> {
+        Ok(())
+    }
     /// Takes in that another file begins, whose values are of this version.
     fn begin_file(&mut self, version: Version) -> PyResult<()>;
 }
@@ -69,6 +73,8 @@ struct Trace {
     kinds: HashMap<(String, bool), (u32, State)>,
     faults: Faults,
     left: u64,
+    /// How many records are left when the visitor has to look again; 0 if nothing was taken since it did.
+    look_at: u64,
     /// Where in its file the reader's first byte is, and whether that is known.
     base: u64,
     is_based: bool,
@@ -123,6 +129,7 @@ impl Trace {
             kinds: HashMap::new(),
             faults: Faults::default(),
             left: u64::MAX,
+            look_at: 0,
             base: position.unwrap_or(0),
             // What begins with a header begins there for everybody.
             is_based: position.is_some() || read_header,
@@ -270,6 +277,9 @@ impl Trace {
             match state {
                 State::Kind(kind) => {
                     taking.kind = kind;
+                    if self.look_at == 0 {
+                        self.look_at = self.left.saturating_sub(BLOCK_RECORDS as u64);
+                    }
                     self.left -= 1;
                     match visitor.take(&taking)? {
                         (Taken::Whole, true) => {}
@@ -293,6 +303,11 @@ impl Trace {
                 }
                 State::Uncalled => self.left -= 1,
                 State::LeftOut | State::Unresolved => {}
+            }
+            // Records that nobody is called for fill no block.
+            if self.left <= self.look_at {
+                self.look_at = 0;
+                visitor.look_again()?;
             }
         }
         self.is_between = true;
@@ -411,6 +426,10 @@ impl Visitor for Pushing<'_> {
             Sink::Calls(calls) => calls.wanted(kind),
             _ => Wanted::Yes(kind),
         }
+    }
+
+    fn look_again(&mut self) -> PyResult<()> {
+        self.0.sink().look_again()
     }
 
     fn begin_file(&mut self, version: Version) -> PyResult<()> {

@@ -127,6 +127,14 @@ impl Sink {
             Self::Text(text) => text.flush(),
         }
     }
+
+    /// Makes the calls for all that was taken, and looks for methods that these may have made.
+    pub(crate) fn look_again(&mut self) -> PyResult<()> {
+        match self {
+            Self::Calls(calls) => calls.flush_and_look_again(),
+            Self::None | Self::Text(_) => Ok(()),
+        }
+    }
 }
 
 /// What the reader of a trace and its source both need: the source hands over what was taken before it waits.

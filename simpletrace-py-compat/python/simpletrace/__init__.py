@@ -162,6 +162,11 @@ def _choose(analyzer, event):
     return function, more if more in (1, 2) else 0
 
 
+def _those_of(analyzer, names):
+    """Returns those of the names that an analyzer has attributes of."""
+    return [name for name in names if hasattr(analyzer, name)]
+
+
 def _style(analyzer):
     """How the native half is to call an analyzer: by a `_process_event` of its own, if it has one."""
     of_class = getattr(type(analyzer), "_process_event", None)
