@@ -24,22 +24,21 @@ impl Faults {
         }
     }
 
-    /// The text of the warning, if there is something to warn of; behind offsets, `from_where` they count.
-    pub(crate) fn warning(&self, file: &str, from_where: &str, odd_bools: u64) -> Option<String> {
-        let odd = format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True");
-        match (self.count, odd_bools) {
-            (0, 0) => return None,
-            (0, _) => return Some(format!("{file}: {odd}")),
-            _ => {}
+    /// The text of the warning, if there is something to warn of, such as `others`; behind offsets, `from_where` they count.
+    pub(crate) fn warning(&self, file: &str, from_where: &str, others: &[Option<String>]) -> Option<String> {
+        let others: Vec<&str> = others.iter().flatten().map(String::as_str).collect();
+        let others = others.join("; ");
+        if self.count == 0 {
+            return (!others.is_empty()).then(|| format!("{file}: {others}"));
         }
-        let odd = if odd_bools == 0 { String::new() } else { format!("; {odd}") };
+        let others = if others.is_empty() { others } else { format!("; {others}") };
         let more = match self.count - self.told.len() as u64 {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
         let told = self.told.join("; ");
         Some(format!(
-            "{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error{from_where}){odd}"
+            "{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error{from_where}){others}"
         ))
     }
 }

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use simpletrace_format::events::{LookupById, Numbering, SeenIds};
+use simpletrace_format::events::{LookupById, Numbering, NumberingReason, SeenIds};
 use simpletrace_format::{
     ByteOrder, Damage, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered,
     RecoveringReader, Version,
@@ -64,6 +65,12 @@ struct Trace {
     only: Option<Vec<String>>,
     strict: bool,
     numbering: Option<Numbering>,
+    /// Those of all files in it of version 0, by the offset behind their headers, as far as they are known.
+    numberings: HashMap<u64, Numbering>,
+    /// The ids met in a file whose numbering had to be guessed.
+    seen: Option<SeenIds>,
+    /// What these say against a guess, in files that are behind.
+    misnumbered: Option<Numbering>,
     version: Version,
     names: Names,
     /// The state of each slot of `names`, and of losses.
@@ -100,16 +107,13 @@ impl Trace {
         let mut reader = start(source, shared, read_header, header, &name)?;
         let version = reader.header().version;
         let has_names = version.has_names() && (read_header || header.is_some());
-        let numbering = match Numbering::of(version) {
-            _ if has_names => None,
-            None if named.is_again() => {
-                let again = start(named.open(shared)?, shared, read_header, header, &name)?;
-                let numbering = infer(again, &declarations);
-                reader = start(named.open(shared)?, shared, read_header, header, &name)?;
-                Some(numbering)
-            }
-            rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
-        };
+        let mut numberings = HashMap::new();
+        if version == Version::V0 && named.is_again() {
+            let again = start(named.open(shared)?, shared, read_header, header, &name)?;
+            numberings = infer(again, &declarations);
+            reader = start(named.open(shared)?, shared, read_header, header, &name)?;
+        }
+        let (numbering, seen) = if has_names { (None, None) } else { numbering(version, &numberings, reader.offset()) };
         let reader = {
             let header = reader.header();
             reader.with_fits(declarations.judge(header, numbering))
@@ -122,6 +126,9 @@ impl Trace {
             only: None,
             strict,
             numbering,
+            numberings,
+            seen,
+            misnumbered: None,
             version,
             names: Names::default(),
             states: Vec::new(),
@@ -162,7 +169,21 @@ impl Trace {
 
     /// The text of the warning, if something is wrong.
     fn warning(&self, odd_bools: u64) -> Option<String> {
-        self.faults.warning(&self.name, self.behind_offsets(), odd_bools)
+        let misnumbered = self.misnumbered.or_else(|| self.misnumbers()).map(|numbering| {
+            format!(
+                "the events of a file of version 0 have numbers that seem to count {numbering}, which shows only at its end, and \
+                 were named by another count: names may be wrong; write it to a file of its own, which can be read twice"
+            )
+        });
+        let odd_bools = (odd_bools > 0)
+            .then(|| format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True"));
+        self.faults.warning(&self.name, self.behind_offsets(), &[odd_bools, misnumbered])
+    }
+
+    /// By what the file's ids count, if that was guessed and they do not count so.
+    fn misnumbers(&self) -> Option<Numbering> {
+        let inferred = self.declarations.index().infer_numbering(self.seen.as_ref()?).numbering;
+        (self.numbering != Some(inferred)).then_some(inferred)
     }
 
     /// Hands records to `visitor` until it wants no more, or there are none.
@@ -197,6 +218,9 @@ impl Trace {
                         pid: event.pid,
                         payload: Contents::Payload(event.payload),
                     };
+                    if let Some(seen) = &mut self.seen {
+                        seen.add(&event);
+                    }
                     match self.names.slot(event.id) {
                         Some(slot) => (Some(slot), event.offset, taking),
                         None => {
@@ -241,10 +265,12 @@ impl Trace {
                         return Err(PyKeyError::new_err(format!("{}: another file begins in it", self.name)));
                     }
                     self.faults.add("another file begins in it");
+                    self.misnumbered = self.misnumbered.or_else(|| self.misnumbers());
                     self.version = header.version;
-                    self.numbering = match Numbering::of(header.version) {
-                        _ if header.version.has_names() => None,
-                        rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
+                    (self.numbering, self.seen) = if header.version.has_names() {
+                        (None, None)
+                    } else {
+                        numbering(header.version, &self.numberings, self.reader.offset())
                     };
                     visitor.begin_file(header.version)?;
                     self.begin_names();
@@ -380,16 +406,45 @@ fn start(
     })
 }
 
-/// Finds out how a version 0 file numbers its events.
-fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> Numbering {
-    let mut seen = SeenIds::default();
-    // What is behind damage says nothing.
-    while let Ok(Some(Recovered::Record(record))) = records.next_item() {
-        if let Record::Event(event) = record {
-            seen.add(&event);
-        }
+/// How a file that names no events numbers them; where that is guessed, with what will tell whether rightly so.
+fn numbering(version: Version, known: &HashMap<u64, Numbering>, at: u64) -> (Option<Numbering>, Option<SeenIds>) {
+    match Numbering::of(version).or_else(|| known.get(&at).copied()) {
+        Some(numbering) => (Some(numbering), None),
+        None => (Some(Numbering::VERSION_0_DEFAULT), Some(SeenIds::default())),
     }
-    declarations.index().infer_numbering(&seen).numbering
+}
+
+/// Finds out how the files of version 0 in a trace number their events: by the offset behind the header of each.
+fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> HashMap<u64, Numbering> {
+    let mut numberings = HashMap::new();
+    let (mut at, mut version, mut before) = (records.offset(), records.header().version, None);
+    let mut seen = SeenIds::default();
+    loop {
+        let next = match records.next_item() {
+            Ok(Some(Recovered::Record(Record::Event(event)))) => {
+                if version == Version::V0 {
+                    seen.add(&event);
+                }
+                continue;
+            }
+            Ok(Some(Recovered::Record(_) | Recovered::Damage(_))) => continue,
+            Ok(Some(Recovered::NewFile(header))) => Some(header.version),
+            // What reading raises, it raises when the records are read, too.
+            Ok(None) | Err(_) => None,
+        };
+        if version == Version::V0 {
+            let inferred = declarations.index().infer_numbering(&mem::take(&mut seen));
+            let numbering = match inferred.reason {
+                // The same QEMU has written both, probably.
+                NumberingReason::BothFit => before.unwrap_or(inferred.numbering),
+                _ => inferred.numbering,
+            };
+            before = Some(numbering);
+            numberings.insert(at, numbering);
+        }
+        let Some(next) = next else { return numberings };
+        (at, version) = (records.offset(), next);
+    }
 }
 
 /// The exception that reading raised.
@@ -621,7 +676,7 @@ impl Log {
             // What was read before damage, too. If a call has raised, there is nothing.
             self.shared.flush().and(result)
         });
-        let sink = std::mem::replace(&mut *self.shared.sink(), Sink::None);
+        let sink = mem::replace(&mut *self.shared.sink(), Sink::None);
         let odd_bools = if let Sink::Calls(calls) = &sink { calls.odd_bools() } else { 0 };
         drop(sink);
         result.map(|()| trace.warning(odd_bools))
