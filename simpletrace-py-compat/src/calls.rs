@@ -246,7 +246,8 @@ impl Calls {
     pub(crate) fn take(&mut self, taking: &Taking<'_>) -> PyResult<Taken> {
         let Block { records, words, text } = &mut self.block;
         let words_at = words.len();
-        for raw in taking.payload.raw(&self.kinds[taking.kind as usize].names.types) {
+        let mut args = taking.payload.raw(&self.kinds[taking.kind as usize].names.types);
+        for raw in &mut args {
             match raw {
                 Some(Raw::Word(word)) => words.push(word),
                 Some(Raw::Text(bytes)) => {
@@ -259,11 +260,16 @@ impl Calls {
                 }
             }
         }
+        let taken = if args.is_cut { Taken::Cut } else { Taken::Whole };
+        if args.is_cut && taking.strict {
+            words.truncate(words_at);
+            return Ok(taken);
+        }
         records.push(Kept { kind: taking.kind, pid: taking.pid, timestamp_ns: taking.timestamp_ns, words_at });
         if records.len() >= BLOCK_RECORDS || text.len() >= BLOCK_TEXT_BYTES {
             self.flush()?;
         }
-        Ok(Taken::Whole)
+        Ok(taken)
     }
 
     /// Makes the calls for all records taken.

@@ -217,6 +217,7 @@ impl Trace {
                         timestamp_ns: event.timestamp_ns,
                         pid: event.pid,
                         payload: Contents::Payload(event.payload),
+                        strict: self.strict,
                     };
                     if let Some(seen) = &mut self.seen {
                         seen.add(&event);
@@ -241,6 +242,7 @@ impl Trace {
                         timestamp_ns: dropped.timestamp_ns,
                         pid: dropped.pid,
                         payload: Contents::Count(dropped.count),
+                        strict: self.strict,
                     };
                     (None, dropped.offset, taking)
                 }
@@ -307,24 +309,30 @@ impl Trace {
                         self.look_at = self.left.saturating_sub(BLOCK_RECORDS as u64);
                     }
                     self.left -= 1;
-                    match visitor.take(&taking)? {
-                        (Taken::Whole, true) => {}
-                        (Taken::Whole, false) => {
-                            self.is_between = true;
-                            return Ok(());
+                    let (taken, goes_on) = visitor.take(&taking)?;
+                    if taken != Taken::Whole {
+                        let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
+                        let what = if taken == Taken::Short {
+                            "is too short for its declaration"
+                        } else {
+                            "has text of a length that reaches beyond it"
+                        };
+                        let offset = self.base + offset;
+                        let fault = format_args!("offset {offset}: record of {name} {what}");
+                        if self.strict {
+                            let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
+                            return Err(match taken {
+                                Taken::Short => exception("struct", "error", message),
+                                _ => PyValueError::new_err(message),
+                            });
                         }
-                        (Taken::Short, _) => {
-                            let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
-                            let offset = self.base + offset;
-                            let fault =
-                                format_args!("offset {offset}: record of {name} is too short for its declaration");
-                            if self.strict {
-                                let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
-                                return Err(exception("struct", "error", message));
-                            }
-                            self.left += 1;
-                            self.faults.add(fault);
-                        }
+                        self.faults.add(fault);
+                    }
+                    if taken == Taken::Short {
+                        self.left += 1;
+                    } else if !goes_on {
+                        self.is_between = true;
+                        return Ok(());
                     }
                 }
                 State::Uncalled => self.left -= 1,
@@ -519,12 +527,14 @@ impl Visitor for Pulling<'_> {
             items.push(kind.id.bind(py).clone().into_any());
             items.push(PyInt::new(py, taking.timestamp_ns).into_any());
             items.push(PyInt::new(py, taking.pid).into_any());
-            for (raw, &ty) in taking.payload.raw(&kind.types).zip(&kind.types) {
+            let mut args = taking.payload.raw(&kind.types);
+            for (raw, &ty) in (&mut args).zip(&kind.types) {
                 let Some(raw) = raw else { return Ok((Taken::Short, true)) };
                 items.push(self.values.make(py, raw, ty)?);
             }
+            let is_cut = args.is_cut;
             self.record = Some(PyTuple::new(py, items)?.unbind());
-            Ok((Taken::Whole, false))
+            Ok((if is_cut { Taken::Cut } else { Taken::Whole }, false))
         })
     }
 

@@ -188,6 +188,39 @@ class Damage(Case):
         calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes), strict=True)
         self.assertEqual((calls, type(raised)), ([], struct.error))
 
+    def test_text_that_reaches_beyond_its_record(self):
+        """As the original, with what there is of it, and a warning; `strict` takes none."""
+        events = "f(int n, const char *s)\ng(const char *s, int n)\n"
+        trace = Trace().map(0, "f").map(1, "g").event(0, 1, 7, b"abc")
+        at = len(trace.bytes)
+        payload = struct.pack("<QL", 7, 100) + b"hello"
+        trace.bytes += struct.pack("<QQQLL", 1, 0, 2, 24 + len(payload), 7) + payload
+        trace.event(0, 3, 7, b"abc")
+        whole = [("f", (7, b"abc"), 1, 7), ("f", (7, b"hello"), 2, 7), ("f", (7, b"abc"), 3, 7)]
+        words = f"the trace: offset {at}: record of f has text of a length that reaches beyond it"
+        calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(trace.bytes))
+        self.assertEqual((calls, raised, len(caught)), (whole, None, 1))
+        self.assertIn(words.split(": ", 1)[1], str(caught[0].message))
+        calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(trace.bytes), strict=True)
+        self.assertEqual((calls, type(raised), str(raised), caught), (whole[:1], ValueError, words, []))
+
+        def records(**options):
+            log = io.BytesIO(trace.bytes)
+            simpletrace.read_trace_header(log)
+            yield from simpletrace.read_trace_records(io.StringIO(events), log, True, **options)
+
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "reaches beyond it"):
+            self.assertEqual([tuple(args) for _, _, _, _, *args in records()], [args for _, args, _, _ in whole])
+        taken = []
+        with self.assertRaisesRegex(ValueError, words):
+            for record in records(strict=True):
+                taken.append(record[2])
+        self.assertEqual(taken, [1])
+        # Printed, too.
+        out, err, code = run(["-m", "simpletrace", self.file("events", events), self.file("log", trace.bytes)])
+        self.assertEqual((out.splitlines()[1], code), (b"f 0.001 pid=7 n=0x7 s=b'hello'", 0))
+        self.assertIn(b"reaches beyond it", err)
+
     def test_records_as_tuples(self):
         for strict in (False, True):
             log = io.BytesIO(small()[:-3])
