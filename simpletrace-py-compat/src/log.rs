@@ -22,6 +22,9 @@ use crate::sink::{Contents, Shared, Sink, Taken, Taking, Wanted};
 use crate::source::{Named, Source, os_error};
 use crate::text::{Out, Text};
 
+/// The way out where records are too short.
+const TAKE_THE_RIGHT: &str = "take the trace-events-all of the build that wrote the trace";
+
 /// What a record's name comes to, in the table of a file's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -71,6 +74,8 @@ struct Trace {
     seen: Option<SeenIds>,
     /// What these say against a guess, in files that are behind.
     misnumbered: Option<Numbering>,
+    /// Whether there were records too short for their declarations.
+    has_short: bool,
     version: Version,
     names: Names,
     /// The state of each slot of `names`, and of losses.
@@ -129,6 +134,7 @@ impl Trace {
             numberings,
             seen,
             misnumbered: None,
+            has_short: false,
             version,
             names: Names::default(),
             states: Vec::new(),
@@ -175,9 +181,22 @@ impl Trace {
                  were named by another count: names may be wrong; write it to a file of its own, which can be read twice"
             )
         });
+        let short = self.has_short.then(|| TAKE_THE_RIGHT.to_owned());
         let odd_bools = (odd_bools > 0)
             .then(|| format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True"));
-        self.faults.warning(&self.name, self.behind_offsets(), &[odd_bools, misnumbered])
+        self.faults.warning(&self.name, self.behind_offsets(), &[short, odd_bools, misnumbered])
+    }
+
+    /// What is raised for a record of an event that is not declared: with the damage before it, which may be why.
+    #[cold]
+    fn undeclared(&self, name: &str, offset: u64) -> PyErr {
+        let (trace, events, where_from) = (&self.name, self.declarations.file_name(), self.behind_offsets());
+        let damage = self.faults.told().map_or_else(String::new, |told| format!("; it is damaged before: {told}"));
+        let message = format!(
+            "{trace}: offset {offset}: '{name}' event is in the trace but not declared in {events}: take the trace-events-all \
+             of the same build{where_from}{damage}"
+        );
+        exception("simpletrace", "SimpleException", message)
     }
 
     /// By what the file's ids count, if that was guessed and they do not count so.
@@ -263,10 +282,12 @@ impl Trace {
                     continue;
                 }
                 Recovered::NewFile(header) => {
+                    let offset = self.base + self.reader.offset() - header.version.header_bytes() as u64;
+                    let fault = format_args!("offset {offset}: another file begins in it");
                     if self.strict {
-                        return Err(PyKeyError::new_err(format!("{}: another file begins in it", self.name)));
+                        return Err(PyKeyError::new_err(format!("{}: {fault}{}", self.name, self.behind_offsets())));
                     }
-                    self.faults.add("another file begins in it");
+                    self.faults.add(fault);
                     self.misnumbered = self.misnumbered.or_else(|| self.misnumbers());
                     self.version = header.version;
                     (self.numbering, self.seen) = if header.version.has_names() {
@@ -288,6 +309,7 @@ impl Trace {
                         Some(&(_, state)) => state,
                         None => {
                             let state = resolve(visitor, name, self.version, &self.declarations, self.only.as_deref())?;
+                            let Some(state) = state else { return Err(self.undeclared(name, self.base + offset)) };
                             // Each kind resolved got the next number, called or not.
                             let kind = self.kinds.values().filter(|(_, state)| *state != State::LeftOut).count();
                             self.kinds.insert(key, (kind as u32, state));
@@ -322,13 +344,14 @@ impl Trace {
                         if self.strict {
                             let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
                             return Err(match taken {
-                                Taken::Short => exception("struct", "error", message),
+                                Taken::Short => exception("struct", "error", format!("{message}; {TAKE_THE_RIGHT}")),
                                 _ => PyValueError::new_err(message),
                             });
                         }
                         self.faults.add(fault);
                     }
                     if taken == Taken::Short {
+                        self.has_short = true;
                         self.left += 1;
                     } else if !goes_on {
                         self.is_between = true;
@@ -349,6 +372,7 @@ impl Trace {
     }
 }
 
+/// Finds out what becomes of an event's records; `None` if it is not declared.
 #[cold]
 fn resolve(
     visitor: &mut impl Visitor,
@@ -356,19 +380,14 @@ fn resolve(
     version: Version,
     declarations: &Declarations,
     only: Option<&[String]>,
-) -> PyResult<State> {
+) -> PyResult<Option<State>> {
     let method = if name == DROPPED { DROPPED_METHOD } else { name };
     if only.is_some_and(|only| !only.iter().any(|asked| asked == name || asked == method)) {
-        return Ok(State::LeftOut);
+        return Ok(Some(State::LeftOut));
     }
     match declarations.get(name, version)? {
-        Some(declared) => visitor.resolve(name, &declared).map(state_of),
-        None => {
-            let message = format!(
-                "'{name}' event is in the trace but not declared among its events: take the trace-events-all of the same build"
-            );
-            Err(exception("simpletrace", "SimpleException", message))
-        }
+        Some(declared) => visitor.resolve(name, &declared).map(|wanted| Some(state_of(wanted))),
+        None => Ok(None),
     }
 }
 

@@ -169,7 +169,11 @@ class Damage(Case):
         for strict in (False, True):
             calls, raised, _ = self.see(io.StringIO(events), io.BytesIO(small()), strict=strict)
             self.assertEqual((calls, type(raised)), (SMALL[:2], simpletrace.SimpleException))
-            self.assertRegex(str(raised), "'ready' event .* trace-events-all")
+            self.assertEqual(
+                str(raised),
+                "the trace: offset 233: 'ready' event is in the trace but not declared in the events: take the trace-events-all of the "
+                "same build",
+            )
         calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(small()), only=["nothing"])
         self.assertEqual((calls, raised, caught), ([SMALL[4]], None, []))
 
@@ -184,9 +188,44 @@ class Damage(Case):
         trace.event(1, 1, 2).event(1, 2, 3, 4, 5)
         calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes))
         self.assertEqual((calls, raised, len(caught)), ([("read", (3, 4, 5), 2, 7)], None, 1))
-        self.assertIn("record of read is too short for its declaration", str(caught[0].message))
+        self.assertRegex(str(caught[0].message), "record of read is too short for its declaration .*; take the trace-events-all of the build")
         calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes), strict=True)
         self.assertEqual((calls, type(raised)), ([], struct.error))
+        self.assertRegex(str(raised), "too short for its declaration; take the trace-events-all of the build that wrote the trace")
+
+    def test_an_event_that_is_not_declared_behind_damage(self):
+        """Its name may be damaged, too."""
+        trace = Trace().map(0, "nothing").event(9, 1).map(1, "nothinh").event(1, 2)
+        for events, name in ((self.file("events", EVENTS), None), (simpletrace.read_events(io.StringIO(EVENTS), "x"), "the list of events")):
+            calls, raised, caught = self.see(events, io.BytesIO(trace.bytes))
+            self.assertEqual((calls, type(raised), caught), ([], simpletrace.SimpleException, []))
+            self.assertEqual(
+                str(raised),
+                f"the trace: offset 110: 'nothinh' event is in the trace but not declared in {name or events}: take the "
+                "trace-events-all of the same build; it is damaged before: offset 51: event 9 has no name",
+            )
+
+    def test_where_another_file_begins(self):
+        whole = small()
+        for order in "<>":
+            calls, raised, [caught] = self.see(io.StringIO(EVENTS), io.BytesIO(whole + small(order)))
+            self.assertEqual((calls, raised), (2 * SMALL, None))
+            self.assertIn(f": offset {len(whole)}: another file begins in it (", str(caught.message))
+            calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(whole + small(order)), strict=True)
+            self.assertEqual((calls, type(raised)), (SMALL, KeyError))
+            self.assertEqual(raised.args, (f"the trace: offset {len(whole)}: another file begins in it",))
+
+    def test_strict_does_not_say_that_reading_goes_on(self):
+        trace = Trace().map(1, "ready").event(1, 1, 1)
+        at = len(trace.bytes)
+        rest = Trace(header=False).event(1, 2, 1).event(1, 3, 1).bytes
+        for rubbish in (b"\x07" * 60, struct.pack("<QQQLL", 1, 1, 2, 0xFFFF_0000, 7)):
+            calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes + rubbish + rest), strict=True)
+            self.assertEqual((len(calls), caught), (1, []))
+            self.assertRegex(str(raised), f"^the trace: offset {at}: [^;]*$")
+            calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes + rubbish + rest))
+            self.assertEqual((len(calls), len(caught)), (3, 1))
+            self.assertIn("reading goes on at offset", str(caught[0].message))
 
     def test_text_that_reaches_beyond_its_record(self):
         """As the original, with what there is of it, and a warning; `strict` takes none."""
