@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
@@ -116,6 +116,10 @@ impl Trace {
         if version == Version::V0 && named.is_again() {
             let again = start(named.open(shared)?, shared, read_header, header, &name)?;
             numberings = infer(again, &declarations);
+            // A signal's handler raises once. What the file cannot do it cannot do again, behind the records before.
+            if let Some(error) = shared.take_raised().filter(|error| !is_os_error(error)) {
+                return Err(error);
+            }
             reader = start(named.open(shared)?, shared, read_header, header, &name)?;
         }
         let (numbering, seen) = if has_names { (None, None) } else { numbering(version, &numberings, reader.offset()) };
@@ -456,7 +460,6 @@ fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> 
             }
             Ok(Some(Recovered::Record(_) | Recovered::Damage(_))) => continue,
             Ok(Some(Recovered::NewFile(header))) => Some(header.version),
-            // What reading raises, it raises when the records are read, too.
             Ok(None) | Err(_) => None,
         };
         if version == Version::V0 {
@@ -472,6 +475,10 @@ fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> 
         let Some(next) = next else { return numberings };
         (at, version) = (records.offset(), next);
     }
+}
+
+fn is_os_error(error: &PyErr) -> bool {
+    Python::attach(|py| error.is_instance_of::<PyOSError>(py))
 }
 
 /// The exception that reading raised.

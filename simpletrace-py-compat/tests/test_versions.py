@@ -199,6 +199,24 @@ class Versions(Case):
             self.assertEqual(len(told), warns)
             if warns:
                 self.assertRegex(told[0], "seem to count all declarations, .* write it to a file of its own")
+        # Nor is a file read twice that begins with another version.
+        mixed = Trace().map(0, "a").event(0, 1, 5).bytes + of_version_0("<", (3, 10, 1))
+        seen = Seen()
+        with self.assertWarnsRegex(simpletrace.DamageWarning, r"event 3 has no name \(.*; the events of a file of version 0 .*names may be wrong"):
+            simpletrace.process(io.StringIO(events), io.BytesIO(mixed), seen)
+        self.assertEqual(seen.seen[1:-1], [("a", (5,), 1, 7)])
+
+    def test_a_file_of_version_0_that_cannot_be_read_to_its_end(self):
+        class Fails(io.BytesIO):
+            def read1(self, size=-1):
+                if self.tell() >= 64 * 3:
+                    raise OSError("gone")
+                return super().read1(64)
+
+        seen = Seen()
+        with self.assertRaisesRegex(OSError, "gone"):
+            simpletrace.process(io.StringIO("a(int x)"), Fails(of_version_0("<", (0, 1, 1), (0, 2, 2), (0, 3, 3))), seen)
+        self.assertEqual(seen.seen[1:], [("a", (1,), 1, 0), ("a", (2,), 2, 0)])
 
     def test_versions_2_and_3_number_their_events(self):
         events = 'a(int x) "%d"\ndisable b(void) ""\nc(const char *s, int y) "%s %d"\n'
