@@ -1,6 +1,7 @@
 //! Calling the methods of an analyzer.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +15,7 @@ use crate::declarations::{DROPPED, Declarations, Declared};
 use crate::sink::{Raw, Taken, Taking, Wanted};
 
 /// Records that are gathered before they are handed over.
-const BLOCK_RECORDS: usize = 4096;
+pub(crate) const BLOCK_RECORDS: usize = 4096;
 
 /// Bytes of text that are gathered before they are handed over.
 const BLOCK_TEXT_BYTES: usize = 1 << 20;
@@ -34,11 +35,11 @@ pub(crate) enum Style {
 enum Target {
     /// Nobody: there is no method, and no `catchall` of the script's own.
     Nobody,
-    /// The method, looked up for each record as it may change.
+    /// The method, looked up for each record as it may change. Once it is gone, `catchall`.
     Method,
     /// `catchall`, looked up likewise.
     Catchall,
-    /// The method or else `catchall`: the analyzer makes up attributes as they are asked for.
+    /// The method or else `catchall`, each time anew: the analyzer makes up attributes as they are asked for.
     Either,
     /// A method found once, with so many values before the arguments.
     Fixed(Py<PyAny>, usize),
@@ -155,6 +156,10 @@ pub(crate) struct Calls {
     /// The class of the times that an `Analyzer` gets.
     timestamp: Py<PyAny>,
     block: Block,
+    /// The kinds that have no method, and the names of these; `None` if they have to be gathered anew.
+    without: Option<(Vec<usize>, Py<PyTuple>)>,
+    /// The records called for since methods were looked for.
+    called: usize,
     /// Set when calls made some kinds wanted that were not, or the other way round.
     is_stale: Arc<AtomicBool>,
 }
@@ -180,6 +185,8 @@ impl Calls {
             kinds: Vec::new(),
             timestamp: py.import("simpletrace")?.getattr("_Timestamp")?.unbind(),
             block: Block::default(),
+            without: None,
+            called: 0,
             is_stale,
         })
     }
@@ -206,6 +213,7 @@ impl Calls {
                 _ => Wanted::Yes(self.kinds.len() as u32),
             };
             self.kinds.push(Kind { names, target, kwargs: kwargs.unbind(), pid: None });
+            self.without = None;
             Ok(wanted)
         })
     }
@@ -238,7 +246,8 @@ impl Calls {
     pub(crate) fn take(&mut self, taking: &Taking<'_>) -> PyResult<Taken> {
         let Block { records, words, text } = &mut self.block;
         let words_at = words.len();
-        for raw in taking.payload.raw(&self.kinds[taking.kind as usize].names.types) {
+        let mut args = taking.payload.raw(&self.kinds[taking.kind as usize].names.types);
+        for raw in &mut args {
             match raw {
                 Some(Raw::Word(word)) => words.push(word),
                 Some(Raw::Text(bytes)) => {
@@ -251,11 +260,16 @@ impl Calls {
                 }
             }
         }
+        let taken = if args.is_cut { Taken::Cut } else { Taken::Whole };
+        if args.is_cut && taking.strict {
+            words.truncate(words_at);
+            return Ok(taken);
+        }
         records.push(Kept { kind: taking.kind, pid: taking.pid, timestamp_ns: taking.timestamp_ns, words_at });
         if records.len() >= BLOCK_RECORDS || text.len() >= BLOCK_TEXT_BYTES {
             self.flush()?;
         }
-        Ok(Taken::Whole)
+        Ok(taken)
     }
 
     /// Makes the calls for all records taken.
@@ -263,9 +277,11 @@ impl Calls {
         if self.block.records.is_empty() {
             return Ok(());
         }
+        self.called += self.block.records.len();
         let result = Python::attach(|py| {
             self.call_all(py)?;
-            self.look_again(py)
+            // As many looks as calls at most, however many kinds there are, and however small the blocks.
+            if self.called >= self.kinds.len() { self.look_again(py) } else { Ok(()) }
         });
         // Behind a call that raised there are no others.
         self.block.clear();
@@ -301,11 +317,16 @@ impl Calls {
                 Target::Nobody => {}
                 Target::Method | Target::Catchall | Target::Either => {
                     let function = match kind.target {
-                        Target::Method => analyzer.getattr(kind.names.method.bind(py))?,
                         Target::Catchall => analyzer.getattr(catchall)?,
                         _ => match analyzer.getattr_opt(kind.names.method.bind(py))? {
                             Some(function) => function,
-                            None => analyzer.getattr(catchall)?,
+                            None => {
+                                if matches!(kind.target, Target::Method) {
+                                    kind.target = Target::Catchall;
+                                    self.without = None;
+                                }
+                                analyzer.getattr(catchall)?
+                            }
                         },
                     };
                     extend(&mut args)?;
@@ -345,23 +366,53 @@ impl Calls {
         Ok(())
     }
 
+    /// Makes the calls for all records taken, and looks for methods that these may have made.
+    pub(crate) fn flush_and_look_again(&mut self) -> PyResult<()> {
+        self.flush()?;
+        if self.called == 0 { Ok(()) } else { Python::attach(|py| self.look_again(py)) }
+    }
+
     /// Looks again for methods that were not there: a call may have made them.
     fn look_again(&mut self, py: Python<'_>) -> PyResult<()> {
-        if self.style != Style::Keywords {
+        self.called = 0;
+        if self.style != Style::Keywords || self.is_dynamic {
             return Ok(());
         }
-        for index in 0..self.kinds.len() {
-            let was_nobody = match self.kinds[index].target {
-                Target::Nobody => true,
-                Target::Method | Target::Catchall => false,
-                _ => continue,
-            };
-            let target = self.target(py, &self.kinds[index].names)?;
-            if was_nobody != matches!(target, Target::Nobody) {
-                // Relaxed: the same thread reads it.
-                self.is_stale.store(true, Ordering::Relaxed);
+        if self.without.is_none() {
+            let is_without = |&index: &usize| matches!(self.kinds[index].target, Target::Nobody | Target::Catchall);
+            let indexes: Vec<usize> = (0..self.kinds.len()).filter(is_without).collect();
+            let names = PyTuple::new(py, indexes.iter().map(|&index| &self.kinds[index].names.method))?;
+            self.without = Some((indexes, names.unbind()));
+        }
+        let Some((indexes, names)) = self.without.as_ref().filter(|(indexes, _)| !indexes.is_empty()) else {
+            return Ok(());
+        };
+        // One call for all of them: an attribute that is missing costs a tenth there of what it costs here.
+        let analyzer = self.analyzer.bind(py);
+        let found = py.import("simpletrace")?.getattr("_those_of")?.call1((analyzer, names))?;
+        let found: HashSet<String> = found.extract::<Vec<String>>()?.into_iter().collect();
+        let others = if has_own_catchall(analyzer)? { Target::Catchall } else { Target::Nobody };
+        let others_are_called = matches!(others, Target::Catchall);
+        let mut has_changed = false;
+        for &index in indexes {
+            let Kind { names, target, .. } = &mut self.kinds[index];
+            let was_called = matches!(target, Target::Catchall);
+            let is_found = !found.is_empty() && found.contains(names.method.bind(py).to_cow()?.as_ref());
+            if is_found || was_called != others_are_called {
+                *target = match others {
+                    _ if is_found => Target::Method,
+                    Target::Catchall => Target::Catchall,
+                    _ => Target::Nobody,
+                };
+                has_changed = true;
+                if was_called != (is_found || others_are_called) {
+                    // Relaxed: the same thread reads it.
+                    self.is_stale.store(true, Ordering::Relaxed);
+                }
             }
-            self.kinds[index].target = target;
+        }
+        if has_changed {
+            self.without = None;
         }
         Ok(())
     }

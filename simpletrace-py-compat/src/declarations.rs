@@ -86,13 +86,21 @@ impl Declarations {
     pub(crate) fn check(&self, names: &[String]) -> PyResult<()> {
         let is_known = |name: &str| matches!(name, DROPPED | DROPPED_METHOD) || self.index.contains(name);
         let Some(name) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
-        let help = self.index.nearest(name).map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
+        let help = match self.index.nearest(name) {
+            _ if name.contains(['*', '?', '[']) => ": only= takes names of events, not patterns".to_owned(),
+            near => near.map_or_else(String::new, |near| format!(": did you mean '{near}'?")),
+        };
         Err(PyValueError::new_err(format!("{} declares no '{name}'{help}", self.file_name)))
     }
 
     /// Shows the garbage collector the script's own events.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.given.iter().flat_map(HashMap::values).try_for_each(|event| visit.call(event))
+    }
+
+    /// What messages call the file that declares them.
+    pub(crate) fn file_name(&self) -> &str {
+        &self.file_name
     }
 
     pub(crate) fn index(&self) -> &Arc<EventIndex> {

@@ -24,22 +24,26 @@ impl Faults {
         }
     }
 
-    /// The text of the warning, if there is something to warn of; behind offsets, `from_where` they count.
-    pub(crate) fn warning(&self, file: &str, from_where: &str, odd_bools: u64) -> Option<String> {
-        let odd = format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True");
-        match (self.count, odd_bools) {
-            (0, 0) => return None,
-            (0, _) => return Some(format!("{file}: {odd}")),
-            _ => {}
-        }
-        let odd = if odd_bools == 0 { String::new() } else { format!("; {odd}") };
-        let more = match self.count - self.told.len() as u64 {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
+    /// The first faults, and how many more there are, if there are any.
+    pub(crate) fn told(&self) -> Option<String> {
         let told = self.told.join("; ");
+        match self.count - self.told.len() as u64 {
+            0 => (!told.is_empty()).then_some(told),
+            more => Some(format!("{told}; and {more} more")),
+        }
+    }
+
+    /// The text of the warning, if there is something to warn of, such as `others`; behind offsets, `from_where` they count.
+    pub(crate) fn warning(&self, file: &str, from_where: &str, others: &[Option<String>]) -> Option<String> {
+        let others: Vec<&str> = others.iter().flatten().map(String::as_str).collect();
+        let others = others.join("; ");
+        if self.count == 0 {
+            return (!others.is_empty()).then(|| format!("{file}: {others}"));
+        }
+        let others = if others.is_empty() { others } else { format!("; {others}") };
+        let told = self.told().unwrap_or_default();
         Some(format!(
-            "{file} is damaged, what is intact was read: {told}{more} (strict=True makes it an error{from_where}){odd}"
+            "{file} is damaged, what is intact was read: {told} (strict=True makes it an error{from_where}){others}"
         ))
     }
 }
@@ -54,7 +58,13 @@ pub(crate) fn exception(module: &str, name: &str, message: String) -> PyErr {
 
 /// What damage is to those who want none: of the kind that simpletrace.py stops with.
 pub(crate) fn of_damage(file: &str, damage: &Damage, from_where: &str) -> PyErr {
-    let message = format!("{file}: {damage}{from_where}");
+    // Not where reading goes on: it does not.
+    let what = match (&damage.kind, damage.resumed_at) {
+        (ErrorKind::TornTail(_), Some(_)) => "a record that would end behind the end of the file".to_owned(),
+        (kind, _) => kind.to_string(),
+    };
+    let why = if damage.is_overlap() { "; the record before is too long" } else { "" };
+    let message = format!("{file}: offset {}: {what}{why}{from_where}", damage.offset);
     match damage.kind {
         // Behind the type word, inside what is left of the header.
         ErrorKind::TornTail(8..32) => exception("simpletrace", "SimpleException", message),

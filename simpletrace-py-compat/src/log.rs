@@ -2,24 +2,28 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use simpletrace_format::events::{LookupById, Numbering, SeenIds};
+use simpletrace_format::events::{LookupById, Numbering, NumberingReason, SeenIds};
 use simpletrace_format::{
     ByteOrder, Damage, ErrorKind, EventId, HEADER_BYTES, Header, MappingRecord, Names, Record, Recovered,
     RecoveringReader, Version,
 };
 
-use crate::calls::{Calls, KindNames, Style, Values};
+use crate::calls::{BLOCK_RECORDS, Calls, KindNames, Style, Values};
 use crate::declarations::{DROPPED, DROPPED_METHOD, Declarations, Declared};
 use crate::faults::{Faults, exception, of_damage, of_header};
 use crate::sink::{Contents, Shared, Sink, Taken, Taking, Wanted};
 use crate::source::{Named, Source, os_error};
 use crate::text::{Out, Text};
+
+/// The way out where records are too short.
+const TAKE_THE_RIGHT: &str = "take the trace-events-all of the build that wrote the trace";
 
 /// What a record's name comes to, in the table of a file's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,10 @@ trait Visitor {
     fn wanted(&self, kind: u32) -> Wanted {
         Wanted::Yes(kind)
     }
+    /// Asks whether what was taken changes who is wanted.
+    fn look_again(&mut self) -> PyResult<()> {
+        Ok(())
+    }
     /// Takes in that another file begins, whose values are of this version.
     fn begin_file(&mut self, version: Version) -> PyResult<()>;
 }
@@ -60,6 +68,14 @@ struct Trace {
     only: Option<Vec<String>>,
     strict: bool,
     numbering: Option<Numbering>,
+    /// Those of all files in it of version 0, by the offset behind their headers, as far as they are known.
+    numberings: HashMap<u64, Numbering>,
+    /// The ids met in a file whose numbering had to be guessed.
+    seen: Option<SeenIds>,
+    /// What these say against a guess, in files that are behind.
+    misnumbered: Option<Numbering>,
+    /// Whether there were records too short for their declarations.
+    has_short: bool,
     version: Version,
     names: Names,
     /// The state of each slot of `names`, and of losses.
@@ -69,6 +85,8 @@ struct Trace {
     kinds: HashMap<(String, bool), (u32, State)>,
     faults: Faults,
     left: u64,
+    /// How many records are left when the visitor has to look again; 0 if nothing was taken since it did.
+    look_at: u64,
     /// Where in its file the reader's first byte is, and whether that is known.
     base: u64,
     is_based: bool,
@@ -94,16 +112,17 @@ impl Trace {
         let mut reader = start(source, shared, read_header, header, &name)?;
         let version = reader.header().version;
         let has_names = version.has_names() && (read_header || header.is_some());
-        let numbering = match Numbering::of(version) {
-            _ if has_names => None,
-            None if named.is_again() => {
-                let again = start(named.open(shared)?, shared, read_header, header, &name)?;
-                let numbering = infer(again, &declarations);
-                reader = start(named.open(shared)?, shared, read_header, header, &name)?;
-                Some(numbering)
+        let mut numberings = HashMap::new();
+        if version == Version::V0 && named.is_again() {
+            let again = start(named.open(shared)?, shared, read_header, header, &name)?;
+            numberings = infer(again, &declarations);
+            // A signal's handler raises once. What the file cannot do it cannot do again, behind the records before.
+            if let Some(error) = shared.take_raised().filter(|error| !is_os_error(error)) {
+                return Err(error);
             }
-            rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
-        };
+            reader = start(named.open(shared)?, shared, read_header, header, &name)?;
+        }
+        let (numbering, seen) = if has_names { (None, None) } else { numbering(version, &numberings, reader.offset()) };
         let reader = {
             let header = reader.header();
             reader.with_fits(declarations.judge(header, numbering))
@@ -116,6 +135,10 @@ impl Trace {
             only: None,
             strict,
             numbering,
+            numberings,
+            seen,
+            misnumbered: None,
+            has_short: false,
             version,
             names: Names::default(),
             states: Vec::new(),
@@ -123,6 +146,7 @@ impl Trace {
             kinds: HashMap::new(),
             faults: Faults::default(),
             left: u64::MAX,
+            look_at: 0,
             base: position.unwrap_or(0),
             // What begins with a header begins there for everybody.
             is_based: position.is_some() || read_header,
@@ -155,7 +179,34 @@ impl Trace {
 
     /// The text of the warning, if something is wrong.
     fn warning(&self, odd_bools: u64) -> Option<String> {
-        self.faults.warning(&self.name, self.behind_offsets(), odd_bools)
+        let misnumbered = self.misnumbered.or_else(|| self.misnumbers()).map(|numbering| {
+            format!(
+                "the events of a file of version 0 have numbers that seem to count {numbering}, which shows only at its end, and \
+                 were named by another count: names may be wrong; write it to a file of its own, which can be read twice"
+            )
+        });
+        let short = self.has_short.then(|| TAKE_THE_RIGHT.to_owned());
+        let odd_bools = (odd_bools > 0)
+            .then(|| format!("values of bool arguments that are neither 0 nor 1: {odd_bools}; given as True"));
+        self.faults.warning(&self.name, self.behind_offsets(), &[short, odd_bools, misnumbered])
+    }
+
+    /// What is raised for a record of an event that is not declared: with the damage before it, which may be why.
+    #[cold]
+    fn undeclared(&self, name: &str, offset: u64) -> PyErr {
+        let (trace, events, where_from) = (&self.name, self.declarations.file_name(), self.behind_offsets());
+        let damage = self.faults.told().map_or_else(String::new, |told| format!("; it is damaged before: {told}"));
+        let message = format!(
+            "{trace}: offset {offset}: '{name}' event is in the trace but not declared in {events}: take the trace-events-all \
+             of the same build{where_from}{damage}"
+        );
+        exception("simpletrace", "SimpleException", message)
+    }
+
+    /// By what the file's ids count, if that was guessed and they do not count so.
+    fn misnumbers(&self) -> Option<Numbering> {
+        let inferred = self.declarations.index().infer_numbering(self.seen.as_ref()?).numbering;
+        (self.numbering != Some(inferred)).then_some(inferred)
     }
 
     /// Hands records to `visitor` until it wants no more, or there are none.
@@ -189,7 +240,11 @@ impl Trace {
                         timestamp_ns: event.timestamp_ns,
                         pid: event.pid,
                         payload: Contents::Payload(event.payload),
+                        strict: self.strict,
                     };
+                    if let Some(seen) = &mut self.seen {
+                        seen.add(&event);
+                    }
                     match self.names.slot(event.id) {
                         Some(slot) => (Some(slot), event.offset, taking),
                         None => {
@@ -210,6 +265,7 @@ impl Trace {
                         timestamp_ns: dropped.timestamp_ns,
                         pid: dropped.pid,
                         payload: Contents::Count(dropped.count),
+                        strict: self.strict,
                     };
                     (None, dropped.offset, taking)
                 }
@@ -230,14 +286,18 @@ impl Trace {
                     continue;
                 }
                 Recovered::NewFile(header) => {
+                    let offset = self.base + self.reader.offset() - header.version.header_bytes() as u64;
+                    let fault = format_args!("offset {offset}: another file begins in it");
                     if self.strict {
-                        return Err(PyKeyError::new_err(format!("{}: another file begins in it", self.name)));
+                        return Err(PyKeyError::new_err(format!("{}: {fault}{}", self.name, self.behind_offsets())));
                     }
-                    self.faults.add("another file begins in it");
+                    self.faults.add(fault);
+                    self.misnumbered = self.misnumbered.or_else(|| self.misnumbers());
                     self.version = header.version;
-                    self.numbering = match Numbering::of(header.version) {
-                        _ if header.version.has_names() => None,
-                        rule => Some(rule.unwrap_or(Numbering::VERSION_0_DEFAULT)),
+                    (self.numbering, self.seen) = if header.version.has_names() {
+                        (None, None)
+                    } else {
+                        numbering(header.version, &self.numberings, self.reader.offset())
                     };
                     visitor.begin_file(header.version)?;
                     self.begin_names();
@@ -253,6 +313,7 @@ impl Trace {
                         Some(&(_, state)) => state,
                         None => {
                             let state = resolve(visitor, name, self.version, &self.declarations, self.only.as_deref())?;
+                            let Some(state) = state else { return Err(self.undeclared(name, self.base + offset)) };
                             // Each kind resolved got the next number, called or not.
                             let kind = self.kinds.values().filter(|(_, state)| *state != State::LeftOut).count();
                             self.kinds.insert(key, (kind as u32, state));
@@ -270,29 +331,44 @@ impl Trace {
             match state {
                 State::Kind(kind) => {
                     taking.kind = kind;
+                    if self.look_at == 0 {
+                        self.look_at = self.left.saturating_sub(BLOCK_RECORDS as u64);
+                    }
                     self.left -= 1;
-                    match visitor.take(&taking)? {
-                        (Taken::Whole, true) => {}
-                        (Taken::Whole, false) => {
-                            self.is_between = true;
-                            return Ok(());
+                    let (taken, goes_on) = visitor.take(&taking)?;
+                    if taken != Taken::Whole {
+                        let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
+                        let what = if taken == Taken::Short {
+                            "is too short for its declaration"
+                        } else {
+                            "has text of a length that reaches beyond it"
+                        };
+                        let offset = self.base + offset;
+                        let fault = format_args!("offset {offset}: record of {name} {what}");
+                        if self.strict {
+                            let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
+                            return Err(match taken {
+                                Taken::Short => exception("struct", "error", format!("{message}; {TAKE_THE_RIGHT}")),
+                                _ => PyValueError::new_err(message),
+                            });
                         }
-                        (Taken::Short, _) => {
-                            let name = slot.map_or(DROPPED, |slot| self.names.name(slot));
-                            let offset = self.base + offset;
-                            let fault =
-                                format_args!("offset {offset}: record of {name} is too short for its declaration");
-                            if self.strict {
-                                let message = format!("{}: {fault}{}", self.name, self.behind_offsets());
-                                return Err(exception("struct", "error", message));
-                            }
-                            self.left += 1;
-                            self.faults.add(fault);
-                        }
+                        self.faults.add(fault);
+                    }
+                    if taken == Taken::Short {
+                        self.has_short = true;
+                        self.left += 1;
+                    } else if !goes_on {
+                        self.is_between = true;
+                        return Ok(());
                     }
                 }
                 State::Uncalled => self.left -= 1,
                 State::LeftOut | State::Unresolved => {}
+            }
+            // Records that nobody is called for fill no block.
+            if self.left <= self.look_at {
+                self.look_at = 0;
+                visitor.look_again()?;
             }
         }
         self.is_between = true;
@@ -300,6 +376,7 @@ impl Trace {
     }
 }
 
+/// Finds out what becomes of an event's records; `None` if it is not declared.
 #[cold]
 fn resolve(
     visitor: &mut impl Visitor,
@@ -307,19 +384,14 @@ fn resolve(
     version: Version,
     declarations: &Declarations,
     only: Option<&[String]>,
-) -> PyResult<State> {
+) -> PyResult<Option<State>> {
     let method = if name == DROPPED { DROPPED_METHOD } else { name };
     if only.is_some_and(|only| !only.iter().any(|asked| asked == name || asked == method)) {
-        return Ok(State::LeftOut);
+        return Ok(Some(State::LeftOut));
     }
     match declarations.get(name, version)? {
-        Some(declared) => visitor.resolve(name, &declared).map(state_of),
-        None => {
-            let message = format!(
-                "'{name}' event is in the trace but not declared among its events: take the trace-events-all of the same build"
-            );
-            Err(exception("simpletrace", "SimpleException", message))
-        }
+        Some(declared) => visitor.resolve(name, &declared).map(|wanted| Some(state_of(wanted))),
+        None => Ok(None),
     }
 }
 
@@ -365,16 +437,48 @@ fn start(
     })
 }
 
-/// Finds out how a version 0 file numbers its events.
-fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> Numbering {
-    let mut seen = SeenIds::default();
-    // What is behind damage says nothing.
-    while let Ok(Some(Recovered::Record(record))) = records.next_item() {
-        if let Record::Event(event) = record {
-            seen.add(&event);
-        }
+/// How a file that names no events numbers them; where that is guessed, with what will tell whether rightly so.
+fn numbering(version: Version, known: &HashMap<u64, Numbering>, at: u64) -> (Option<Numbering>, Option<SeenIds>) {
+    match Numbering::of(version).or_else(|| known.get(&at).copied()) {
+        Some(numbering) => (Some(numbering), None),
+        None => (Some(Numbering::VERSION_0_DEFAULT), Some(SeenIds::default())),
     }
-    declarations.index().infer_numbering(&seen).numbering
+}
+
+/// Finds out how the files of version 0 in a trace number their events: by the offset behind the header of each.
+fn infer(mut records: RecoveringReader<Source>, declarations: &Declarations) -> HashMap<u64, Numbering> {
+    let mut numberings = HashMap::new();
+    let (mut at, mut version, mut before) = (records.offset(), records.header().version, None);
+    let mut seen = SeenIds::default();
+    loop {
+        let next = match records.next_item() {
+            Ok(Some(Recovered::Record(Record::Event(event)))) => {
+                if version == Version::V0 {
+                    seen.add(&event);
+                }
+                continue;
+            }
+            Ok(Some(Recovered::Record(_) | Recovered::Damage(_))) => continue,
+            Ok(Some(Recovered::NewFile(header))) => Some(header.version),
+            Ok(None) | Err(_) => None,
+        };
+        if version == Version::V0 {
+            let inferred = declarations.index().infer_numbering(&mem::take(&mut seen));
+            let numbering = match inferred.reason {
+                // The same QEMU has written both, probably.
+                NumberingReason::BothFit => before.unwrap_or(inferred.numbering),
+                _ => inferred.numbering,
+            };
+            before = Some(numbering);
+            numberings.insert(at, numbering);
+        }
+        let Some(next) = next else { return numberings };
+        (at, version) = (records.offset(), next);
+    }
+}
+
+fn is_os_error(error: &PyErr) -> bool {
+    Python::attach(|py| error.is_instance_of::<PyOSError>(py))
 }
 
 /// The exception that reading raised.
@@ -413,6 +517,10 @@ impl Visitor for Pushing<'_> {
         }
     }
 
+    fn look_again(&mut self) -> PyResult<()> {
+        self.0.sink().look_again()
+    }
+
     fn begin_file(&mut self, version: Version) -> PyResult<()> {
         self.0.flush()?;
         if let Sink::Calls(calls) = &mut *self.0.sink() {
@@ -445,12 +553,14 @@ impl Visitor for Pulling<'_> {
             items.push(kind.id.bind(py).clone().into_any());
             items.push(PyInt::new(py, taking.timestamp_ns).into_any());
             items.push(PyInt::new(py, taking.pid).into_any());
-            for (raw, &ty) in taking.payload.raw(&kind.types).zip(&kind.types) {
+            let mut args = taking.payload.raw(&kind.types);
+            for (raw, &ty) in (&mut args).zip(&kind.types) {
                 let Some(raw) = raw else { return Ok((Taken::Short, true)) };
                 items.push(self.values.make(py, raw, ty)?);
             }
+            let is_cut = args.is_cut;
             self.record = Some(PyTuple::new(py, items)?.unbind());
-            Ok((Taken::Whole, false))
+            Ok((if is_cut { Taken::Cut } else { Taken::Whole }, false))
         })
     }
 
@@ -602,7 +712,7 @@ impl Log {
             // What was read before damage, too. If a call has raised, there is nothing.
             self.shared.flush().and(result)
         });
-        let sink = std::mem::replace(&mut *self.shared.sink(), Sink::None);
+        let sink = mem::replace(&mut *self.shared.sink(), Sink::None);
         let odd_bools = if let Sink::Calls(calls) = &sink { calls.odd_bools() } else { 0 };
         drop(sink);
         result.map(|()| trace.warning(odd_bools))

@@ -28,6 +28,8 @@ pub(crate) enum Taken {
     Whole,
     /// It has fewer arguments than its event is declared with, and was not taken.
     Short,
+    /// Its last argument is text that would reach beyond it. It was taken with what there is of that, unless all has to be whole.
+    Cut,
 }
 
 /// A record that somebody wants.
@@ -37,6 +39,8 @@ pub(crate) struct Taking<'a> {
     pub(crate) timestamp_ns: u64,
     pub(crate) pid: u32,
     pub(crate) payload: Contents<'a>,
+    /// Whether it is taken only if all of it is there.
+    pub(crate) strict: bool,
 }
 
 /// The arguments of a record.
@@ -58,6 +62,8 @@ pub(crate) enum Raw<'a> {
 pub(crate) struct RawArgs<'a> {
     args: Result<Args<'a>, Option<u64>>,
     left: std::slice::Iter<'a, ArgType>,
+    /// Whether the last argument was text of which only the beginning is there.
+    pub(crate) is_cut: bool,
 }
 
 impl<'a> Contents<'a> {
@@ -67,7 +73,7 @@ impl<'a> Contents<'a> {
             Self::Payload(payload) => Ok(payload.args()),
             Self::Count(count) => Err(Some(count)),
         };
-        RawArgs { args, left: types.iter() }
+        RawArgs { args, left: types.iter(), is_cut: false }
     }
 }
 
@@ -87,7 +93,9 @@ impl<'a> Iterator for RawArgs<'a> {
         }
         let string = args.string().or_else(|| {
             // The last argument may be cut off: simpletrace.py gives what there is of it, and so is it done here.
-            if self.left.as_slice().is_empty() { args.rest().get(4..) } else { None }
+            let rest = if self.left.as_slice().is_empty() { args.rest().get(4..) } else { None };
+            self.is_cut = rest.is_some();
+            rest
         });
         Some(string.map(Raw::Text))
     }
@@ -125,6 +133,14 @@ impl Sink {
             Self::None => Ok(()),
             Self::Calls(calls) => calls.flush(),
             Self::Text(text) => text.flush(),
+        }
+    }
+
+    /// Makes the calls for all that was taken, and looks for methods that these may have made.
+    pub(crate) fn look_again(&mut self) -> PyResult<()> {
+        match self {
+            Self::Calls(calls) => calls.flush_and_look_again(),
+            Self::None | Self::Text(_) => Ok(()),
         }
     }
 }

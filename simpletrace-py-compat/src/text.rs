@@ -63,7 +63,8 @@ impl Text {
         block.extend_from_slice(b" pid=");
         put_decimal(taking.pid.into(), block);
         block.push(b' ');
-        for (raw, before) in taking.payload.raw(&kind.types).zip(&kind.before) {
+        let mut args = taking.payload.raw(&kind.types);
+        for (raw, before) in (&mut args).zip(&kind.before) {
             match raw {
                 Some(Raw::Word(word)) => {
                     block.extend_from_slice(before);
@@ -79,12 +80,17 @@ impl Text {
                 }
             }
         }
+        let taken = if args.is_cut { Taken::Cut } else { Taken::Whole };
+        if args.is_cut && taking.strict {
+            block.truncate(begin);
+            return Ok(taken);
+        }
         block.push(b'\n');
         self.last_ns = Some(taking.timestamp_ns);
         if block.len() >= BLOCK_BYTES {
             self.flush()?;
         }
-        Ok(Taken::Whole)
+        Ok(taken)
     }
 
     /// Writes what there is.

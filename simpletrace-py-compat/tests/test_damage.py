@@ -169,7 +169,11 @@ class Damage(Case):
         for strict in (False, True):
             calls, raised, _ = self.see(io.StringIO(events), io.BytesIO(small()), strict=strict)
             self.assertEqual((calls, type(raised)), (SMALL[:2], simpletrace.SimpleException))
-            self.assertRegex(str(raised), "'ready' event .* trace-events-all")
+            self.assertEqual(
+                str(raised),
+                "the trace: offset 233: 'ready' event is in the trace but not declared in the events: take the trace-events-all of the "
+                "same build",
+            )
         calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(small()), only=["nothing"])
         self.assertEqual((calls, raised, caught), ([SMALL[4]], None, []))
 
@@ -184,9 +188,77 @@ class Damage(Case):
         trace.event(1, 1, 2).event(1, 2, 3, 4, 5)
         calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes))
         self.assertEqual((calls, raised, len(caught)), ([("read", (3, 4, 5), 2, 7)], None, 1))
-        self.assertIn("record of read is too short for its declaration", str(caught[0].message))
+        self.assertRegex(str(caught[0].message), "record of read is too short for its declaration .*; take the trace-events-all of the build")
         calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes), strict=True)
         self.assertEqual((calls, type(raised)), ([], struct.error))
+        self.assertRegex(str(raised), "too short for its declaration; take the trace-events-all of the build that wrote the trace")
+
+    def test_an_event_that_is_not_declared_behind_damage(self):
+        """Its name may be damaged, too."""
+        trace = Trace().map(0, "nothing").event(9, 1).map(1, "nothinh").event(1, 2)
+        for events, name in ((self.file("events", EVENTS), None), (simpletrace.read_events(io.StringIO(EVENTS), "x"), "the list of events")):
+            calls, raised, caught = self.see(events, io.BytesIO(trace.bytes))
+            self.assertEqual((calls, type(raised), caught), ([], simpletrace.SimpleException, []))
+            self.assertEqual(
+                str(raised),
+                f"the trace: offset 110: 'nothinh' event is in the trace but not declared in {name or events}: take the "
+                "trace-events-all of the same build; it is damaged before: offset 51: event 9 has no name",
+            )
+
+    def test_where_another_file_begins(self):
+        whole = small()
+        for order in "<>":
+            calls, raised, [caught] = self.see(io.StringIO(EVENTS), io.BytesIO(whole + small(order)))
+            self.assertEqual((calls, raised), (2 * SMALL, None))
+            self.assertIn(f": offset {len(whole)}: another file begins in it (", str(caught.message))
+            calls, raised, _ = self.see(io.StringIO(EVENTS), io.BytesIO(whole + small(order)), strict=True)
+            self.assertEqual((calls, type(raised)), (SMALL, KeyError))
+            self.assertEqual(raised.args, (f"the trace: offset {len(whole)}: another file begins in it",))
+
+    def test_strict_does_not_say_that_reading_goes_on(self):
+        trace = Trace().map(1, "ready").event(1, 1, 1)
+        at = len(trace.bytes)
+        rest = Trace(header=False).event(1, 2, 1).event(1, 3, 1).bytes
+        for rubbish in (b"\x07" * 60, struct.pack("<QQQLL", 1, 1, 2, 0xFFFF_0000, 7)):
+            calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes + rubbish + rest), strict=True)
+            self.assertEqual((len(calls), caught), (1, []))
+            self.assertRegex(str(raised), f"^the trace: offset {at}: [^;]*$")
+            calls, raised, caught = self.see(io.StringIO(EVENTS), io.BytesIO(trace.bytes + rubbish + rest))
+            self.assertEqual((len(calls), len(caught)), (3, 1))
+            self.assertIn("reading goes on at offset", str(caught[0].message))
+
+    def test_text_that_reaches_beyond_its_record(self):
+        """As the original, with what there is of it, and a warning; `strict` takes none."""
+        events = "f(int n, const char *s)\ng(const char *s, int n)\n"
+        trace = Trace().map(0, "f").map(1, "g").event(0, 1, 7, b"abc")
+        at = len(trace.bytes)
+        payload = struct.pack("<QL", 7, 100) + b"hello"
+        trace.bytes += struct.pack("<QQQLL", 1, 0, 2, 24 + len(payload), 7) + payload
+        trace.event(0, 3, 7, b"abc")
+        whole = [("f", (7, b"abc"), 1, 7), ("f", (7, b"hello"), 2, 7), ("f", (7, b"abc"), 3, 7)]
+        words = f"the trace: offset {at}: record of f has text of a length that reaches beyond it"
+        calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(trace.bytes))
+        self.assertEqual((calls, raised, len(caught)), (whole, None, 1))
+        self.assertIn(words.split(": ", 1)[1], str(caught[0].message))
+        calls, raised, caught = self.see(io.StringIO(events), io.BytesIO(trace.bytes), strict=True)
+        self.assertEqual((calls, type(raised), str(raised), caught), (whole[:1], ValueError, words, []))
+
+        def records(**options):
+            log = io.BytesIO(trace.bytes)
+            simpletrace.read_trace_header(log)
+            yield from simpletrace.read_trace_records(io.StringIO(events), log, True, **options)
+
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "reaches beyond it"):
+            self.assertEqual([tuple(args) for _, _, _, _, *args in records()], [args for _, args, _, _ in whole])
+        taken = []
+        with self.assertRaisesRegex(ValueError, words):
+            for record in records(strict=True):
+                taken.append(record[2])
+        self.assertEqual(taken, [1])
+        # Printed, too.
+        out, err, code = run(["-m", "simpletrace", self.file("events", events), self.file("log", trace.bytes)])
+        self.assertEqual((out.splitlines()[1], code), (b"f 0.001 pid=7 n=0x7 s=b'hello'", 0))
+        self.assertIn(b"reaches beyond it", err)
 
     def test_records_as_tuples(self):
         for strict in (False, True):

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import unittest
+import warnings
 
 import simpletrace
 import tracetool
@@ -127,6 +128,95 @@ class Versions(Case):
                 seen = Seen()
                 simpletrace.process(io.StringIO(events), log, seen)
                 self.assertEqual(seen.seen[1:-1], [("c", (0x1000, 2**32 - 5), 10, 0), ("a", (2**64 - 1,), 20, 0)])
+
+    def test_the_numbers_of_version_0_show_behind_damage(self):
+        events = 'a(int x) "%d"\ndisable b(void) ""\nc(const char *s, int y) "%s %d"\n'
+        made = of_version_0("<", (0, 10, 1), (708_287_135, 11, 2), (0, 12, 3), (2, 13, 0x1000, 4))
+        for log in (self.file("v0", made), io.BytesIO(made)):
+            seen = Seen()
+            with self.assertWarnsRegex(simpletrace.DamageWarning, "offset 128: event 708287135") as caught:
+                simpletrace.process(io.StringIO(events), log, seen)
+            self.assertNotIn("names may be wrong", str(caught.warning))
+            self.assertEqual(seen.seen[1:-1], [("a", (1,), 10, 0), ("a", (3,), 12, 0), ("c", (0x1000, 4), 13, 0)])
+
+    def test_a_damaged_record_of_version_0_changes_no_others(self):
+        import struct
+
+        folder = shared("test_a_damaged_record_of_version_0_changes_no_others") / "old"
+        data = (folder / "v0-0.14-x86_64.trace").read_bytes()[:12_480]
+        events = folder / "v0-0.14-x86_64.trace-events"
+        whole = Seen()
+        simpletrace.process(events, str(folder / "v0-0.14-x86_64.trace"), whole)
+        for offset in (384, 64, 12_416):
+            seen, damaged = Seen(), bytearray(data)
+            struct.pack_into("<Q", damaged, offset, 708_287_135)
+            with self.assertWarns(simpletrace.DamageWarning):
+                simpletrace.process(events, io.BytesIO(damaged), seen)
+            expected = whole.seen[1 : 1 + 12_480 // 64 - 1]
+            del expected[offset // 64 - 1]
+            self.assertEqual(seen.seen[1:-1], expected)
+
+    def test_files_of_version_0_one_behind_another(self):
+        folder = shared("test_files_of_version_0_one_behind_another") / "old"
+        old = (folder / "v0-0.14-x86_64.trace").read_bytes()
+        events = folder / "v0-0.14-x86_64.trace-events"
+        once, twice = Seen(), Seen()
+        simpletrace.process(events, io.BytesIO(old), once)
+        with self.assertWarnsRegex(simpletrace.DamageWarning, "another file begins in it \\("):
+            simpletrace.process(events, io.BytesIO(old + old), twice)
+        self.assertEqual(twice.seen[1:-1], 2 * once.seen[1:-1])
+        # Each by its own rule; where both would do, that of the one before.
+        events = 'a(int x)\ndisable b(int y)\nc(const char *s, int y)\nd(int x)\n'
+        all_of_them, enabled = of_version_0("<", (3, 10, 1), (1, 11, 7)), of_version_0("<", (1, 20, 0x1000, 2))
+        either = of_version_0("<", (1, 30, 3))
+        calls = {
+            all_of_them: [("d", (1,), 10, 0), ("b", (7,), 11, 0)],
+            enabled: [("c", (0x1000, 2), 20, 0)],
+        }
+        for files in ([all_of_them, enabled], [enabled, all_of_them], [all_of_them, either], [either, all_of_them]):
+            seen = Seen()
+            with self.assertWarns(simpletrace.DamageWarning):
+                simpletrace.process(io.StringIO(events), io.BytesIO(b"".join(files)), seen)
+            of_either = [("b", (3,), 30, 0)] if files[0] == all_of_them else [("c", (3, 0), 30, 0)]
+            self.assertEqual(seen.seen[1:-1], [call for file in files for call in calls.get(file, of_either)])
+
+    def test_version_0_from_a_pipe(self):
+        """Its numbers show only at the end. They are warned of if they turn out to be others than those that were guessed."""
+        from types import SimpleNamespace
+
+        events = 'a(int x)\ndisable b(int y)\nc(const char *s, int y)\nd(int x)\n'
+        for data, warns in (
+            (of_version_0("<", (0, 10, 1), (3, 10, 1)), True),
+            (of_version_0("<", (3, 10, 1)) + of_version_0("<", (0, 10, 1)), True),
+            (of_version_0("<", (0, 10, 1), (1, 20, 0x1000, 2)), False),
+            (of_version_0("<", (0, 10, 1)), False),
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                log = SimpleNamespace(read=io.BytesIO(data).read)
+                simpletrace.process(io.StringIO(events), log, Seen())
+            told = [str(warning.message) for warning in caught if "names may be wrong" in str(warning.message)]
+            self.assertEqual(len(told), warns)
+            if warns:
+                self.assertRegex(told[0], "seem to count all declarations, .* write it to a file of its own")
+        # Nor is a file read twice that begins with another version.
+        mixed = Trace().map(0, "a").event(0, 1, 5).bytes + of_version_0("<", (3, 10, 1))
+        seen = Seen()
+        with self.assertWarnsRegex(simpletrace.DamageWarning, r"event 3 has no name \(.*; the events of a file of version 0 .*names may be wrong"):
+            simpletrace.process(io.StringIO(events), io.BytesIO(mixed), seen)
+        self.assertEqual(seen.seen[1:-1], [("a", (5,), 1, 7)])
+
+    def test_a_file_of_version_0_that_cannot_be_read_to_its_end(self):
+        class Fails(io.BytesIO):
+            def read1(self, size=-1):
+                if self.tell() >= 64 * 3:
+                    raise OSError("gone")
+                return super().read1(64)
+
+        seen = Seen()
+        with self.assertRaisesRegex(OSError, "gone"):
+            simpletrace.process(io.StringIO("a(int x)"), Fails(of_version_0("<", (0, 1, 1), (0, 2, 2), (0, 3, 3))), seen)
+        self.assertEqual(seen.seen[1:], [("a", (1,), 1, 0), ("a", (2,), 2, 0)])
 
     def test_versions_2_and_3_number_their_events(self):
         events = 'a(int x) "%d"\ndisable b(void) ""\nc(const char *s, int y) "%s %d"\n'

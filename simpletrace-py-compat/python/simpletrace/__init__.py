@@ -162,6 +162,11 @@ def _choose(analyzer, event):
     return function, more if more in (1, 2) else 0
 
 
+def _those_of(analyzer, names):
+    """Returns those of the names that an analyzer has attributes of."""
+    return [name for name in names if hasattr(analyzer, name)]
+
+
 def _style(analyzer):
     """How the native half is to call an analyzer: by a `_process_event` of its own, if it has one."""
     of_class = getattr(type(analyzer), "_process_event", None)
@@ -242,8 +247,8 @@ def process(events, log, analyzer, read_header=True, *, only=None, limit=None, t
     typed        give arguments by their declared type: signed numbers, bool, text as str
     strict       raise at damage. Otherwise one DamageWarning tells of it, and all intact records are read.
 
-    Raises SimpleException if the trace has records of an event that is not declared, ValueError if it is no trace, and whatever a
-    method raises.
+    Raises SimpleException if the trace has records of an event that is not declared, or is empty or shorter than its header;
+    ValueError if it is no trace; and whatever a method raises.
     """
     text, name = _events(events)
     options = _options(only, limit, typed, strict)
