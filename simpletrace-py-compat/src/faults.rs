@@ -81,6 +81,8 @@ pub(crate) fn of_header(file: &str, head: &[u8], error: &simpletrace_format::Err
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             "; it is compressed with zstd: decompress it first, or pass what `zstd -dc` writes"
         }
+        [b'B', b'Z', b'h', ..] => "; it is compressed: pass bz2.open(path) instead",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "; it is compressed: pass lzma.open(path) instead",
         _ => "",
     };
     let message = format!("{file}: {error}{hint}");

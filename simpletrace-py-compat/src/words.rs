@@ -7,6 +7,7 @@ const WORDS: &[(&str, &str)] = &[
     ("; --explain-filter lists them", ""),
     ("write -e -dropped", "event=['-dropped'] leaves them out"),
     ("write -e '*' for all events", "leave out event= for all events"),
+    (", or say --v0-ids", ""),
     ("within -t ", "within time="),
     ("of --pid ", "of pid="),
     ("--by has ", "by= has "),
@@ -39,7 +40,10 @@ fn translated(line: &str) -> String {
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         let begins = text.is_empty() || text.ends_with([' ', '(']);
-        match WORDS.iter().find(|(option, _)| rest.starts_with(option) && (begins || option.starts_with(['`', ';']))) {
+        match WORDS
+            .iter()
+            .find(|(option, _)| rest.starts_with(option) && (begins || option.starts_with(['`', ';', ','])))
+        {
             Some((option, word)) => {
                 text.push_str(word);
                 rest = &rest[option.len()..];

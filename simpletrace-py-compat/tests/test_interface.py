@@ -1,12 +1,14 @@
 """What scripts may call, and how they are called."""
 
 import array
+import bz2
 import collections
 import contextlib
 import functools
 import gzip
 import inspect
 import io
+import lzma
 import os
 import pathlib
 import re
@@ -270,6 +272,10 @@ class Interface(Case):
     def test_a_compressed_file_says_how(self):
         with self.assertRaisesRegex(ValueError, r"it is compressed: pass gzip.open\(path\)"):
             process(self.events, self.file("log.gz", gzip.compress(small())), Seen())
+        with self.assertRaisesRegex(ValueError, r"it is compressed: pass bz2.open\(path\)"):
+            process(self.events, self.file("log.bz2", bz2.compress(small())), Seen())
+        with self.assertRaisesRegex(ValueError, r"it is compressed: pass lzma.open\(path\)"):
+            process(self.events, self.file("log.xz", lzma.compress(small())), Seen())
         with self.assertRaisesRegex(ValueError, "zstd -dc"):
             process(self.events, self.file("log.zst", b"\x28\xb5\x2f\xfd" + bytes(40)), Seen())
 

@@ -180,6 +180,21 @@ class Versions(Case):
             of_either = [("b", (3,), 30, 0)] if files[0] == all_of_them else [("c", (3, 0), 30, 0)]
             self.assertEqual(seen.seen[1:-1], [call for file in files for call in calls.get(file, of_either)])
 
+    def test_a_table_of_version_0_from_a_pipe(self):
+        import os
+        import threading
+
+        fifo = str(self.folder / "fifo")
+        os.mkfifo(fifo)
+        events = self.file("e", 'a(int x)\ndisable b(int y)\nc(int z)\n')
+        data = of_version_0("<", (0, 10, 1))
+        writer = threading.Thread(target=lambda: open(fifo, "wb").write(data))
+        writer.start()
+        guess = "since a pipe cannot be read twice to find out, so names may be wrong; write it into a file$"
+        with self.assertWarnsRegex(simpletrace.DamageWarning, guess):
+            self.assertEqual(len(simpletrace.read(fifo, events, event="a")), 1)
+        writer.join()
+
     def test_version_0_from_a_pipe(self):
         """Its numbers show only at the end. They are warned of if they turn out to be others than those that were guessed."""
         from types import SimpleNamespace
