@@ -85,9 +85,11 @@ where
         Ok(Self { work, tables: 0, origin: Origin::default() })
     }
 
-    /// Takes in what the records behind this are of.
-    pub(crate) fn follow(&mut self, item: &Item<'_>) {
+    /// Takes in what the records behind this are of; tells whether the tables' fillers have to know.
+    pub(crate) fn follow(&mut self, item: &Item<'_>) -> bool {
+        let before = self.origin;
         self.origin.follow(item);
+        self.origin != before
     }
 
     /// Begins to fill a table, which is looked at by `look` every few thousand rows.

@@ -160,8 +160,9 @@ impl Tables {
                 }
                 item => {
                     follow(item, &mut wall);
-                    self.thread.follow(item);
-                    self.fillers.iter_mut().for_each(|(_, filler)| filler.follow(item));
+                    if self.thread.follow(item) {
+                        self.fillers.iter_mut().for_each(|(_, filler)| filler.follow(item));
+                    }
                 }
             }
             Ok(())
