@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use simpletrace_format::events::{EventIndex, Numbering, SeenIds};
+use simpletrace_format::events::{EventIndex, Numbering, NumberingReason, SeenIds};
 use simpletrace_format::{Record, Recovered, RecoveringReader, Version};
 
 use crate::input::Input;
@@ -49,18 +49,26 @@ impl Formats {
                 if self.no_header { "as in all files without a header" } else { "as in all files of this version" };
             return rule(numbering, why);
         }
-        match (self.v0_ids, looked.next()) {
+        let numbering = match (self.v0_ids, looked.next()) {
             (Some(V0Ids::All), _) => rule(Numbering::All, "as was asked for"),
             (Some(V0Ids::Enabled), _) => rule(Numbering::Enabled, "as was asked for"),
             (None, Some(seen)) => {
                 let inferred = declared.infer_numbering(&seen);
-                Rule { numbering: inferred.numbering, why: inferred.to_string(), is_guess: false }
+                match (&inferred.reason, looked.before) {
+                    // The same QEMU has written both, probably.
+                    (NumberingReason::BothFit, Some(before)) => {
+                        rule(before, "as behind the header before in the same file, since both rules fit")
+                    }
+                    _ => Rule { numbering: inferred.numbering, why: inferred.to_string(), is_guess: false },
+                }
             }
             (None, None) if looked.path.is_some() => {
                 guess("since only its first 1,000 headers are looked behind to find out")
             }
             (None, None) => guess("since a pipe cannot be read twice to find out"),
-        }
+        };
+        looked.before = Some(numbering.numbering);
+        numbering
     }
 }
 
@@ -69,6 +77,8 @@ pub(crate) struct Looked<'a> {
     /// That of a file that can be read once more.
     path: Option<&'a Path>,
     seen: Option<std::vec::IntoIter<SeenIds>>,
+    /// The rule behind the header of version 0 before.
+    before: Option<Numbering>,
 }
 
 /// Headers of a file that are looked behind.
@@ -76,7 +86,7 @@ const MAX_HEADERS: usize = 1000;
 
 impl<'a> Looked<'a> {
     pub(crate) const fn new(path: Option<&'a Path>) -> Self {
-        Self { path, seen: None }
+        Self { path, seen: None, before: None }
     }
 
     /// The ids behind the next header of version 0, and how much their records hold.
@@ -90,24 +100,20 @@ fn seen_ids(path: &Path) -> Option<Vec<SeenIds>> {
     let mut records = RecoveringReader::new(Input::open(path).ok()?.read().ok()?).ok()?;
     let mut all = Vec::new();
     let mut seen = (records.header().version == Version::V0).then(SeenIds::default);
-    let mut is_sound = true;
     while let Ok(Some(item)) = records.next_item() {
         match item {
-            // What is taken for a record behind damage may be none.
-            Recovered::Record(Record::Event(event)) if is_sound => {
+            Recovered::Record(Record::Event(event)) => {
                 if let Some(seen) = &mut seen {
                     seen.add(&event);
                 }
             }
-            Recovered::Record(_) => {}
-            Recovered::Damage(_) => is_sound = false,
+            Recovered::Record(_) | Recovered::Damage(_) => {}
             Recovered::NewFile(header) => {
                 all.extend(seen.take());
                 if all.len() >= MAX_HEADERS {
                     return Some(all);
                 }
                 seen = (header.version == Version::V0).then(SeenIds::default);
-                is_sound = true;
             }
         }
     }

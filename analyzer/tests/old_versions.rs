@@ -99,6 +99,33 @@ fn version_0_ids_are_those_of_each_file() {
     }
 }
 
+/// One byte of the fourth record makes it one of an id that does not exist; and what fits both rules goes by the file before.
+#[test]
+fn version_0_ids_are_told_by_what_is_behind_damage_too() {
+    let trace = "old/v0-0.14-x86_64.trace";
+    let Some(dir) = shared::traces("version_0_ids_are_told_by_what_is_behind_damage_too", trace) else { return };
+    let bytes = std::fs::read(dir.path(trace)).unwrap();
+    let own = Dir::new();
+    let counts = |bytes: &[u8]| {
+        own.write("t.trace", bytes);
+        let info = dir.run(&format!("info {} {trace}-events -F json", own.path("t.trace").display())).json();
+        let events = info["events"].as_array().unwrap().iter();
+        events
+            .map(|event| (event["event"].as_str().unwrap().to_owned(), event["records"].as_u64().unwrap()))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let whole = counts(&bytes);
+    let mut damaged = bytes.clone();
+    damaged[4 * 64 + 7] = 0x77;
+    let found = counts(&damaged);
+    assert_eq!((found["h_last"], found["h_six"], found["h_disabled"]), (1139, 26, 5));
+    assert_eq!(found["h_neg"], whole["h_neg"] - 1);
+    // The first record of h_str once more, behind a header of its own.
+    let string = bytes[64..].chunks(64).find(|record| record[0] == 6).unwrap();
+    let found = counts(&[&bytes, &bytes[..64], string].concat());
+    assert_eq!((found["h_str"], found["h_six"]), (whole["h_str"] + 1, whole["h_six"]));
+}
+
 #[test]
 fn a_version_0_trace_from_a_pipe_gets_the_later_rule() {
     let trace = "old/v0-1.1-s390x.trace";

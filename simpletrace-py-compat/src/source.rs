@@ -108,18 +108,36 @@ impl<'py> Named<'py> {
                 if let Some(position) = position {
                     object.call_method1("seek", (*position,))?;
                 }
-                // `read1` reads what a pipe has, if it is one.
                 let read = object.getattr("read")?;
-                let methods = match object.getattr("read1") {
-                    Ok(read1) => (read1, read),
-                    Err(_) => (read.clone(), read),
-                };
+                let read1 = if has_own_read1(object)? { object.getattr("read1")? } else { read.clone() };
+                let methods = (read1, read);
                 shared.set_read(methods.into_pyobject(object.py())?.into_any().unbind());
                 Input::Object
             }
         };
         Ok(Source { input, ahead: Vec::new(), at: 0, shared: Arc::clone(shared), looked_for_signals: Instant::now() })
     }
+}
+
+/// Whether an object has a `read1`, which reads what a pipe has, beside its `read`: one that is inherited or handed on from another object would read
+/// around a `read` that does something of its own.
+fn has_own_read1(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let of_object = object.getattr_opt("__dict__")?;
+    for method in ["read", "read1"] {
+        if let Some(own) = &of_object
+            && own.contains(method)?
+        {
+            return Ok(false);
+        }
+    }
+    for class in object.get_type().mro() {
+        let own = class.getattr("__dict__")?;
+        match (own.contains("read")?, own.contains("read1")?) {
+            (false, false) => {}
+            (has_read, has_read1) => return Ok(has_read && has_read1),
+        }
+    }
+    Ok(false)
 }
 
 /// A position in a file that leaves room for what comes behind it.

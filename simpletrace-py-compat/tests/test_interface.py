@@ -2,6 +2,7 @@
 
 import array
 import bz2
+import codecs
 import collections
 import contextlib
 import functools
@@ -268,6 +269,48 @@ class Interface(Case):
         with open(self.log, "rb") as log:
             simpletrace.read_trace_header(log)
             self.assertEqual(len(list(simpletrace.read_trace_records(self.events, log, True, only="open"))), 2)
+
+    def test_a_read_of_ones_own_is_what_reads(self):
+        """Whatever else there is in its class, or in the object it is made around."""
+
+        def mirrored(data):
+            return bytes(byte ^ 1 for byte in data)
+
+        class Around:
+            def __init__(self, file):
+                self.file = file
+
+            def __getattr__(self, name):
+                return getattr(self.file, name)
+
+            def read(self, size=-1):
+                return mirrored(self.file.read(size))
+
+        class Bytes(io.BytesIO):
+            def read(self, size=-1):
+                return mirrored(super().read(size))
+
+        class Buffered(io.BufferedReader):
+            def read(self, size=-1):
+                return mirrored(super().read(size))
+
+        class Whole(io.BytesIO):
+            pass
+
+        path, data = self.file("mirrored", mirrored(small())), mirrored(small())
+        own = Whole(data)
+        own.read = lambda size=-1: mirrored(io.BytesIO.read(own, size))
+        expected, whole = Seen(), Seen()
+        process(self.events, self.log, expected)
+        with open(path, "rb") as opened, Buffered(io.FileIO(path)) as buffered:
+            for log in (Around(opened), Around(io.BytesIO(data)), Bytes(data), buffered, own, Whole(small())):
+                with self.subTest(log=type(log)):
+                    seen = Seen()
+                    process(self.events, log, seen)
+                    self.assertEqual(seen.seen, expected.seen)
+        with codecs.open(self.log, "r", "latin-1") as log, self.assertRaisesRegex(TypeError, "mode 'rb'"):
+            process(self.events, log, whole)
+        self.assertEqual(whole.seen, [])
 
     def test_a_compressed_file_says_how(self):
         with self.assertRaisesRegex(ValueError, r"it is compressed: pass gzip.open\(path\)"):

@@ -120,8 +120,8 @@ class Analyzer2(Analyzer):
     `catchall` is called for records without a method, in the same way. Where records are missing, the method is `Dropped_Event`, and
     its argument how many. Numbers are unsigned, text is bytes, unless they are asked for with `typed=True`.
 
-    If an analyzer has no `catchall` of its own, records that it has no method for cost next to nothing. A method that comes into being
-    while records are read is found after at most 4,096 records.
+    If an analyzer has no `catchall` of its own, records that it has no method for cost next to nothing. A method that a call brings into being
+    is found after at most 4,096 records.
     """
 
     def catchall(self, *rec_args, event, timestamp_ns, pid, event_id, **kwargs):
