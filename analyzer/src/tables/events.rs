@@ -230,10 +230,8 @@ impl Tables {
     /// The table of gaps, and its place.
     #[cold]
     fn gaps(&mut self) -> &mut (usize, EventTable) {
-        if self.gaps.is_none() {
-            self.gaps = Some(self.table(DROPPED, EventTable::of_gaps_with));
-        }
-        self.gaps.as_mut().expect("it was made just now")
+        let gaps = self.gaps.take().unwrap_or_else(|| self.table(DROPPED, EventTable::of_gaps_with));
+        self.gaps.insert(gaps)
     }
 
     fn table(&mut self, name: &str, table: impl Fn(Wanted<'_>) -> EventTable) -> (usize, EventTable) {
